@@ -20,14 +20,16 @@ mod zarr;
 pub(super) use hdf5::parse_hdf5;
 #[cfg(not(feature = "hdf5"))]
 pub(super) use missing::parse_hdf5;
-pub use zarr::OmeZarr;
 pub(super) use zarr::parse_zarr;
 
+use super::existing::{Origin, StoredSlices};
 use super::file::failed;
+use super::form::PageForm;
+use super::format::{OutputFormat, Sink};
 use super::page::{EncodedPage, OutputPage};
-use super::stamp::{Origin, StoredSlices};
-use super::target::{OneFile, OutputFormat, Target};
-use super::{Compression, Dtype, PageContent, Pixels, Sink, SliceForm, SliceStamp};
+use super::spec::{OneFile, spec_of};
+use super::target::Target;
+use super::{Compression, Dtype, OmeZarr, OutputRequest, PageContent, Pixels, SliceStamp};
 use crate::error::{Error, Result};
 use crate::files::{Lock, temporary_path};
 use crate::source::SampleType;
@@ -70,11 +72,12 @@ pub struct VolumeDescription {
 }
 
 impl VolumeDescription {
-    fn new(form: &SliceForm) -> VolumeDescription {
+    fn new(request: &OutputRequest) -> VolumeDescription {
+        let form = &request.page;
         let stamp = form.stamp.clone().map(|stamp| SliceStamp { per_centimetre: None, ..stamp });
         let mut description = VolumeDescription {
             software: form.software.clone(),
-            slices: form.run.clone(),
+            slices: request.run.clone(),
             height: form.height,
             width: form.width,
             dtype: form.encoding.dtype,
@@ -141,8 +144,8 @@ trait Container: Clone + Debug + Send + Sync + 'static {
         ""
     }
 
-    /// What a volume of slices of this form says of itself.
-    fn describe(&self, form: &SliceForm) -> VolumeDescription;
+    /// What a volume says of itself that is made for this request.
+    fn describe(&self, request: &OutputRequest) -> VolumeDescription;
 
     /// Makes a volume without slices where nothing is yet; `run_file` describes the run.
     fn make(&self, path: &Path, description: &VolumeDescription, run_file: &str) -> io::Result<()>;
@@ -266,9 +269,9 @@ impl<C: Container> VolumeOutput<C> {
         Ok(self.is_of_run(path, description)? && self.container.is_as_made(path, description)?)
     }
 
-    /// The volume to which slices of this form go. Of what is there that of the same run is kept.
-    fn prepare(&self, form: &SliceForm) -> Result<Box<dyn OpenVolume>> {
-        let description = self.container.describe(form);
+    /// The volume to which slices go. Of what is there that of the same run is kept.
+    fn prepare(&self, request: &OutputRequest) -> Result<Box<dyn OpenVolume>> {
+        let description = self.container.describe(request);
         let unfinished = self.unfinished();
         let goes_on = is_there(&unfinished).and_then(|there| Ok(there && self.may_go_on(&unfinished, &description)?));
         if !goes_on.map_err(|e| self.unreadable(&e))? {
@@ -279,7 +282,7 @@ impl<C: Container> VolumeOutput<C> {
                 self.container.hide_parts(&description).map_err(|e| self.failed(&e))?;
             } else {
                 let temporary = temporary_path(&self.file.0).map_err(|e| self.failed(&e))?;
-                let made = self.container.make(&temporary, &description, &form.run_file);
+                let made = self.container.make(&temporary, &description, &request.run_file);
                 // a full disk may have cut it without an error
                 let whole = made.and_then(|()| self.container.open(&temporary, false));
                 let named = whole.and_then(|_| Ok(rename(&temporary, &unfinished)?));
@@ -354,7 +357,7 @@ fn remove(path: &Path) -> io::Result<()> {
 
 impl<C: Container> OutputFormat for VolumeOutput<C> {
     fn spec(&self) -> String {
-        super::separate::spec_of(&self.file.0)
+        spec_of(&self.file.0)
     }
 
     fn path_of(&self, _: usize) -> PathBuf {
@@ -445,7 +448,7 @@ impl<C: Container> OutputFormat for VolumeOutput<C> {
         Box::new(StoredVolume::new(self, run))
     }
 
-    fn create(&self, slices: &[usize], _: &SliceForm, overwrite: bool) -> Result<Box<dyn Sink>> {
+    fn create(&self, slices: &[usize], overwrite: bool) -> Result<Box<dyn Sink>> {
         let path = &self.file.0;
         let holds = fs::read_dir(path).is_ok_and(|mut entries| entries.next().is_some());
         if holds && !is_zarr(path) {
@@ -475,7 +478,7 @@ struct VolumeSink<C> {
 
 impl<C: Container> VolumeSink<C> {
     /// Writes slices that [`OpenVolume::write`] gets together.
-    fn write_group(&self, volume: &dyn OpenVolume, group: &[(usize, Pixels)], form: &SliceForm) -> Result<u64> {
+    fn write_group(&self, volume: &dyn OpenVolume, group: &[(usize, Pixels)], form: &PageForm) -> Result<u64> {
         let mut pages = Vec::new();
         for (index, pixels) in group {
             let Ok(place) = volume.description().slices.binary_search(index) else { continue };
@@ -497,13 +500,13 @@ impl<C: Container> VolumeSink<C> {
 }
 
 impl<C: Container> Sink for VolumeSink<C> {
-    fn start(&self, form: &SliceForm, kept: &[usize]) -> Result<()> {
+    fn start(&self, request: &OutputRequest, kept: &[usize]) -> Result<()> {
         let _alone = self.output.alone()?;
         let left: Vec<_> = self.slices.iter().filter(|slice| kept.binary_search(slice).is_err()).collect();
         if left.is_empty() {
             return Ok(());
         }
-        let volume = self.output.prepare(form)?;
+        let volume = self.output.prepare(request)?;
         for slice in left {
             let Ok(place) = volume.description().slices.binary_search(slice) else { continue };
             let marked = volume.marks().get(place).map_err(|e| self.output.failed(&e))?;
@@ -517,7 +520,7 @@ impl<C: Container> Sink for VolumeSink<C> {
         Ok(())
     }
 
-    fn write(&self, slices: &[(usize, Pixels)], form: &SliceForm) -> Result<u64> {
+    fn write(&self, slices: &[(usize, Pixels)], form: &PageForm) -> Result<u64> {
         let volume = self.volume.get().ok_or_else(|| Error::Internal("an output was not started".into()))?;
         let pair = |index: usize| volume.description().slices.binary_search(&index).ok().map(|place| place / 2);
         let groups: Vec<_> = slices.chunk_by(|(a, _), (b, _)| pair(*a) == pair(*b)).collect();
@@ -525,12 +528,12 @@ impl<C: Container> Sink for VolumeSink<C> {
         written.collect::<Vec<_>>().into_iter().sum()
     }
 
-    fn finish(self: Box<Self>, form: &SliceForm) -> Result<Vec<PathBuf>> {
+    fn finish(self: Box<Self>, request: &OutputRequest) -> Result<Vec<PathBuf>> {
         let _alone = self.output.alone()?;
         let (path, unfinished) = (&self.output.file.0, self.output.unfinished());
         if !is_there(&unfinished).map_err(|e| self.output.unreadable(&e))? {
             // all was there before, or another job was the last
-            let what = match self.output.is_of_run(path, &self.output.container.describe(form)) {
+            let what = match self.output.is_of_run(path, &self.output.container.describe(request)) {
                 Ok(true) => return Ok(vec![path.clone()]),
                 Ok(false) => "this output is of another run".to_owned(),
                 Err(e) => e.to_string(),
@@ -543,7 +546,7 @@ impl<C: Container> Sink for VolumeSink<C> {
         }
         let volume = self.output.container.open(&unfinished, true).map_err(|e| self.output.failed(&e))?;
         let planes = volume.description().slices.len();
-        if *volume.description() != self.output.container.describe(form) {
+        if *volume.description() != self.output.container.describe(request) {
             let why = "is not written, since another command has replaced it during the run; run again";
             return Err(Error::output(path, why));
         }

@@ -13,8 +13,8 @@ use super::space::{ROW, SliceSpace};
 use super::{Container, OpenVolume, VolumeDescription, VolumeOutput, is_hdf5_name, remove, unfinished, volume_lock};
 use crate::error::Result;
 use crate::files::{open_regular, temporary_path};
-use crate::sink::stamp::Origin;
-use crate::sink::{Compression, SliceForm, Target};
+use crate::sink::existing::Origin;
+use crate::sink::{Compression, OutputRequest, Target};
 use crate::source::hdf5::{Hdf5Reading, dataset, examine, is_hdf5};
 use hdf5_metno::types::VarLenUnicode;
 use hdf5_metno::{Dataset, File};
@@ -225,9 +225,9 @@ impl Container for Hdf5File {
         ", which programs read from HDF5 only with a plugin"
     }
 
-    fn describe(&self, form: &SliceForm) -> VolumeDescription {
-        let parts = form.hdf5_parts.map(|parts| form.run.len().min(parts as usize)).filter(|&parts| parts > 1);
-        VolumeDescription { parts, ..VolumeDescription::new(form) }
+    fn describe(&self, request: &OutputRequest) -> VolumeDescription {
+        let parts = request.hdf5_parts.map(|parts| request.run.len().min(parts as usize)).filter(|&parts| parts > 1);
+        VolumeDescription { parts, ..VolumeDescription::new(request) }
     }
 
     fn make(&self, path: &Path, description: &VolumeDescription, run_file: &str) -> io::Result<()> {
@@ -332,16 +332,17 @@ mod tests {
         for (count, hdf5_parts) in [(1, None), (64, None), (65, None), (64 * 64 + 1, None), (200, Some(3))] {
             let path = directory.path().join(format!("{count}.h5"));
             let storage = SliceStorage { compression: Compression::Deflate, hdf5_parts, ..encoding.into() };
-            let form = SliceForm::new((3, 2), storage, (0..count).collect(), "test");
+            let request = OutputRequest::new((3, 2), storage, (0..count).collect(), "test");
             let format = Hdf5File(PartDirectories { output: path.clone() });
-            let description = format.describe(&form);
+            let description = format.describe(&request);
             let hidden = unfinished(&path);
             format.make(&hidden, &description, "").unwrap();
             let volume = format.open(&hidden, true).unwrap();
             // backwards, so that chunks are in another order than slices
             for place in (0..count).rev() {
                 let values: Vec<f32> = (0..6).map(|i| (place * 10 + i) as f32).collect();
-                let page = OutputPage { form: &form, pixels: Pixels::Values(&values), slice: None, number: None };
+                let page =
+                    OutputPage { form: &request.page, pixels: Pixels::Values(&values), slice: None, number: None };
                 volume.write(&[(place, page.samples(&path).unwrap())]).unwrap();
             }
             volume.complete().unwrap();
@@ -364,9 +365,9 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("a.h5");
         let encoding = Encoding { dtype: Dtype::F32, range: None };
-        let form = SliceForm::new((8, 4), SliceStorage::from(encoding), vec![0, 1, 2], "test");
+        let request = OutputRequest::new((8, 4), SliceStorage::from(encoding), vec![0, 1, 2], "test");
         let format = Hdf5File(PartDirectories { output: path.clone() });
-        let description = format.describe(&form);
+        let description = format.describe(&request);
         format.make(&path, &description, "").unwrap();
         assert!(format.open(&path, false).is_ok());
         for width in [1 << 20, usize::MAX / 16, usize::MAX] {
