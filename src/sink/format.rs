@@ -75,7 +75,7 @@ pub trait OutputFormat: Debug + Send + Sync {
     /// Number of slices that are kept for [`--resume`](Self::resumable) without a file that has their name yet.
     ///
     /// # Errors
-    /// [`Error::Output`] when there is an unfinished output, but it cannot be read.
+    /// [`Error::Output`](crate::error::Error::Output) when there is an unfinished output, but it cannot be read.
     fn unfinished_slices(&self) -> Result<usize> {
         Ok(0)
     }
@@ -83,7 +83,7 @@ pub trait OutputFormat: Debug + Send + Sync {
     /// Removes an unfinished output if no slice was written to it. Must only be called while no other run writes here.
     ///
     /// # Errors
-    /// [`Error::Output`] when it cannot be read; then it stays.
+    /// [`Error::Output`](crate::error::Error::Output) when it cannot be read; then it stays.
     fn remove_unfinished(&self) -> Result<()> {
         Ok(())
     }
@@ -99,7 +99,7 @@ pub trait OutputFormat: Debug + Send + Sync {
     /// `overwrite`.
     ///
     /// # Errors
-    /// [`Error::Output`] when the output is not writable.
+    /// [`Error::Output`](crate::error::Error::Output) when the output is not writable.
     fn create(&self, slices: &[usize], overwrite: bool) -> Result<Box<dyn Sink>>;
 }
 

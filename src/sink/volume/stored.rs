@@ -1,11 +1,12 @@
 //! Slices that are in a volume already.
 
+use super::container::{Container, OpenVolume};
 use super::marks::Mark;
-use super::{Container, OpenVolume, VolumeOutput};
+use super::output::VolumeOutput;
 use crate::error::{Error, Result};
 use crate::sink::existing::{SliceState, StoredSlices};
-use crate::sink::stamp::digits;
-use crate::sink::{OutputRequest, SliceDescription};
+use crate::sink::request::OutputRequest;
+use crate::sink::stamp::{SliceDescription, digits};
 use crate::source::to_f32;
 use std::io;
 use std::path::{Path, PathBuf};

@@ -5,13 +5,15 @@
 mod coarser;
 mod planes;
 
+use super::container::{Container, OpenVolume};
+use super::description::VolumeDescription;
 use super::marks::{MARK_BYTES, Marks};
-use super::{Container, OpenVolume, VolumeDescription, VolumeOutput, remove};
-use crate::error::Result;
+use super::paths::remove;
 use crate::files::{directory, name_of_temporary, read_text, temporary_path};
-use crate::sink::compression::ZSTD_LEVEL;
+use crate::sink::compression::{Compression, ZSTD_LEVEL};
+use crate::sink::encoding::Dtype;
 use crate::sink::existing::Origin;
-use crate::sink::{Compression, Dtype, OmeZarr, OutputRequest, Target};
+use crate::sink::request::{OmeZarr, OutputRequest};
 use crate::source::zarr::{ZarrArray, attributes, is_zarr};
 use planes::{OpenZarr, invalid};
 use serde_json::{Value, json};
@@ -28,15 +30,9 @@ const RUN_FILE: &str = "fbp-run";
 /// The array of marks: those of all levels, the finest first.
 const MARKS: &str = "checksums";
 
-/// Reads a spec that ends in `.zarr`.
-pub fn parse_zarr(spec: &str) -> Result<Option<Target>> {
-    let name = spec.trim_end_matches('/');
-    let is_zarr = name.to_ascii_lowercase().ends_with(".zarr");
-    Ok(is_zarr.then(|| VolumeOutput::target(name, ZarrDirectory)))
-}
-
+/// The format.
 #[derive(Clone, Debug)]
-struct ZarrDirectory;
+pub(super) struct ZarrDirectory;
 
 /// What a directory of OME-Zarr says of itself, if it is one of ours.
 pub fn describe(path: &Path) -> Option<VolumeDescription> {
