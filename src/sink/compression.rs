@@ -1,6 +1,6 @@
 //! Lossless compression of samples, and the predictors of TIFF, which make them compress better.
 
-use super::Dtype;
+use super::encoding::Dtype;
 use flate2::write::{GzEncoder, ZlibEncoder};
 use serde::{Deserialize, Serialize};
 use std::cell::RefCell;

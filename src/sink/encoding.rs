@@ -1,6 +1,5 @@
 //! How samples are stored.
 
-use super::{Compression, OmeZarr};
 use crate::error::{Error, Result};
 use serde::{Deserialize, Serialize};
 use strum::{Display, EnumString, IntoStaticStr, VariantArray};
@@ -48,35 +47,6 @@ pub struct Encoding {
     pub dtype: Dtype,
     /// `(min, max)`: min maps to 0, max to 65535 or 255. Required for integers.
     pub range: Option<(f32, f32)>,
-}
-
-/// What an output holds. Nothing but an output of the same content is ever replaced.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum PageContent {
-    /// Corrected or simulated pages, which belong to no run.
-    Pages,
-    /// Slices of a run, which carry its key.
-    Slices,
-}
-
-/// How slices are stored: their samples, and what files make of these.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct SliceStorage {
-    pub encoding: Encoding,
-    pub compression: Compression,
-    /// Version of OME-Zarr.
-    pub ome_zarr: OmeZarr,
-    /// Files of an HDF5 output, if there are several.
-    pub hdf5_parts: Option<u32>,
-    pub content: PageContent,
-}
-
-/// Samples of pages as they are.
-impl From<Encoding> for SliceStorage {
-    fn from(encoding: Encoding) -> SliceStorage {
-        let (compression, ome_zarr) = (Compression::None, OmeZarr::default());
-        SliceStorage { encoding, compression, ome_zarr, hdf5_parts: None, content: PageContent::Pages }
-    }
 }
 
 impl Encoding {

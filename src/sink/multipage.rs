@@ -1,11 +1,14 @@
 //! One TIFF, or BigTIFF, with one page per slice.
 
+use super::compression::Compression;
+use super::existing::{StoredPages, StoredSlices};
 use super::file::{create, failed, finish};
-use super::page::{OutputPage, PlacedPage, aligned};
-use super::separate::spec_of;
-use super::stamp::{StoredPages, StoredSlices};
-use super::target::{OneFile, OutputFormat, Target, is_tiff};
-use super::{Compression, Pixels, Sink, SliceForm};
+use super::form::PageForm;
+use super::format::{OutputFormat, Sink};
+use super::page::{OutputPage, Pixels, PlacedPage, aligned};
+use super::request::OutputRequest;
+use super::spec::{OneFile, is_tiff, spec_of};
+use super::target::Target;
 use crate::error::{Error, Result};
 use crate::files::AtomicFile;
 use rayon::prelude::*;
@@ -76,7 +79,7 @@ impl OutputFormat for MultiPage {
         Box::new(StoredPages::new(&self.0.0, run))
     }
 
-    fn create(&self, slices: &[usize], _: &SliceForm, overwrite: bool) -> Result<Box<dyn Sink>> {
+    fn create(&self, slices: &[usize], overwrite: bool) -> Result<Box<dyn Sink>> {
         let path = &self.0.0;
         if slices.is_empty() {
             return Err(Error::output(path, "there is no slice to write to this file; widen --rows"));
@@ -117,7 +120,7 @@ struct MultiPageSink {
 
 impl MultiPageSink {
     /// Offset of the samples of a page in a file, which have so many bytes.
-    fn place(&self, page: usize, bytes: u64, form: &SliceForm) -> u64 {
+    fn place(&self, page: usize, bytes: u64, form: &PageForm) -> u64 {
         let begin = aligned(form.kind(self.slices.len()).header_bytes() as u64);
         match form.compression {
             Compression::None => begin + page as u64 * aligned(form.sample_bytes()),
@@ -125,7 +128,7 @@ impl MultiPageSink {
         }
     }
 
-    fn write_page(&self, index: usize, pixels: Pixels, form: &SliceForm) -> Result<u64> {
+    fn write_page(&self, index: usize, pixels: Pixels, form: &PageForm) -> Result<u64> {
         let path = &self.path;
         let Ok(page) = self.slices.binary_search(&index) else { return Ok(0) };
         if let Some(failure) = self.failure.get() {
@@ -147,7 +150,7 @@ impl MultiPageSink {
     }
 
     /// The directories of all pages, and where they begin.
-    fn directories(&self, form: &SliceForm) -> Result<(u64, Vec<u8>)> {
+    fn directories(&self, form: &PageForm) -> Result<(u64, Vec<u8>)> {
         let (placed, pages) = (self.placed(), self.slices.len());
         let kind = form.kind(pages);
         let missing = || Error::output(&self.path, "failed before it was complete; run again");
@@ -174,7 +177,7 @@ impl MultiPageSink {
 }
 
 impl Sink for MultiPageSink {
-    fn write(&self, slices: &[(usize, Pixels)], form: &SliceForm) -> Result<u64> {
+    fn write(&self, slices: &[(usize, Pixels)], form: &PageForm) -> Result<u64> {
         let write = |(index, pixels): &(usize, Pixels)| {
             let result = self.write_page(*index, *pixels, form);
             result.inspect_err(|e| drop(self.failure.set(e.to_string())))
@@ -182,7 +185,8 @@ impl Sink for MultiPageSink {
         slices.par_iter().map(write).collect::<Vec<_>>().into_iter().sum()
     }
 
-    fn finish(self: Box<Self>, form: &SliceForm) -> Result<Vec<PathBuf>> {
+    fn finish(self: Box<Self>, request: &OutputRequest) -> Result<Vec<PathBuf>> {
+        let form = &request.page;
         let (begin, directories) = self.directories(form)?;
         let MultiPageSink { path, file, slices, overwrite, .. } = *self;
         let header = form.kind(slices.len()).header(begin);

@@ -1,14 +1,13 @@
 //! A slice or another image as a page of a TIFF file.
 
 use super::compression::{Compression, predict, predictor};
-use super::directory::{Directory, TagValue, TiffKind};
+use super::directory::{Directory, TagValue};
 use super::encoding::{Dtype, Encoding, nearest, outside};
 use super::file::{create, failed, finish};
-use super::stamp::{SliceDescription, SliceStamp, digits, fraction};
-use super::{OmeZarr, SOFTWARE, SliceStorage};
+use super::form::PageForm;
+use super::stamp::{SliceDescription, digits, fraction};
 use crate::error::{Error, Result};
-use crate::fault;
-use crate::files::OutputFile;
+use crate::files::{OutputFile, SOFTWARE};
 use crate::source::tag;
 use half::f16;
 use half::slice::HalfFloatSliceExt;
@@ -19,78 +18,8 @@ use std::io;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
 
-/// Files larger than this are BigTIFF instead of classic TIFF.
-const CLASSIC_LIMIT: u64 = (4 << 30) - (1 << 20);
-/// Approximate size of a strip in bytes.
-const STRIP: usize = 256 << 10;
 /// Samples and directories begin at multiples of this after the header.
 const ALIGNMENT: u64 = 16;
-
-/// Common properties of all slices of an output.
-pub struct SliceForm {
-    /// Pixels in a row.
-    pub width: usize,
-    /// Rows.
-    pub height: usize,
-    pub encoding: Encoding,
-    pub compression: Compression,
-    /// Version of OME-Zarr, if slices go to that.
-    pub ome_zarr: OmeZarr,
-    /// Files of an HDF5 output, if there are several.
-    pub hdf5_parts: Option<u32>,
-    /// Numbers of all slices of the run, ascending; some may be written by other jobs.
-    pub run: Vec<usize>,
-    /// The run file that leads to these slices; may be empty.
-    pub run_file: String,
-    /// Value of the tag `Software`.
-    pub software: String,
-    /// Description of the run in each slice.
-    pub stamp: Option<SliceStamp>,
-}
-
-impl SliceForm {
-    pub(super) fn new(
-        (width, height): (usize, usize),
-        storage: SliceStorage,
-        run: Vec<usize>,
-        software: &str,
-    ) -> SliceForm {
-        let SliceStorage { encoding, compression, ome_zarr, hdf5_parts, content: _ } = storage;
-        let (software, run_file) = (software.to_owned(), String::new());
-        SliceForm { width, height, encoding, compression, ome_zarr, hdf5_parts, run, run_file, software, stamp: None }
-    }
-
-    /// Classic where this number of pages fits it.
-    pub(super) fn kind(&self, pages: usize) -> TiffKind {
-        if self.is_big(pages) { TiffKind::Big } else { TiffKind::Classic }
-    }
-
-    /// Rows of a strip.
-    fn rows_of_strip(&self) -> usize {
-        (STRIP / (self.width * self.encoding.dtype.bytes())).clamp(1, self.height)
-    }
-
-    /// Bytes of the samples of a page.
-    pub(super) fn sample_bytes(&self) -> u64 {
-        (self.width * self.height * self.encoding.dtype.bytes()) as u64
-    }
-
-    /// No file of one page has more bytes.
-    pub(super) fn most_bytes(&self) -> u64 {
-        let table = 16 * self.height as u64;
-        let stamp =
-            self.stamp.as_ref().map_or(0, |stamp| stamp.run.len() + stamp.pixel_size.as_ref().map_or(0, String::len));
-        self.sample_bytes() + table + 4096 + (self.software.len() + stamp) as u64
-    }
-
-    /// Whether this number of pages does not fit a classic TIFF.
-    fn is_big(&self, pages: usize) -> bool {
-        let row = (self.width as u64).saturating_mul(self.encoding.dtype.bytes() as u64);
-        let header = 1024 + 16 * self.height as u64; // generous estimate of tags and the strip table
-        let all = row.saturating_mul(self.height as u64).saturating_add(header).saturating_mul(pages as u64);
-        all > fault::classic_limit().unwrap_or(CLASSIC_LIMIT)
-    }
-}
 
 /// Writes one image (row-major, `width * height` values) as a TIFF of one page; the file appears complete or not at all.
 ///
@@ -98,7 +27,8 @@ impl SliceForm {
 /// [`Error::Output`] when it cannot be written or `data` has another size; [`Error::Usage`] for
 /// integers without a range.
 pub fn write_image(file: &OutputFile, (width, height): (usize, usize), data: &[f32], encoding: Encoding) -> Result<()> {
-    let form = SliceForm::new((width, height), encoding.into(), Vec::new(), SOFTWARE);
+    let (compression, software) = (Compression::None, SOFTWARE.to_owned());
+    let form = PageForm { width, height, encoding, compression, software, stamp: None };
     let page = OutputPage { form: &form, pixels: Pixels::Values(data), slice: None, number: None };
     file.write(page.bytes(file.path())?)
 }
@@ -114,7 +44,7 @@ pub enum Pixels<'a> {
 
 /// One page to write.
 pub(super) struct OutputPage<'a> {
-    pub form: &'a SliceForm,
+    pub form: &'a PageForm,
     pub pixels: Pixels<'a>,
     /// Number of the slice.
     pub slice: Option<usize>,
@@ -291,7 +221,7 @@ impl<'a> OutputPage<'a> {
 
     /// Samples that are not compressed.
     pub fn samples(&self, path: &Path) -> Result<EncodedPage<'a>> {
-        let SliceForm { width, height, encoding, .. } = *self.form;
+        let PageForm { width, height, encoding, .. } = *self.form;
         let n = match self.pixels {
             Pixels::Values(values) => values.len(),
             Pixels::Samples(bytes, _) => bytes.len() / encoding.dtype.bytes(),
@@ -314,7 +244,7 @@ impl<'a> OutputPage<'a> {
 
     /// The same page compressed, the strips side by side; as it is where that would not make it smaller.
     fn compress(&self, plain: EncodedPage<'a>) -> io::Result<EncodedPage<'a>> {
-        let SliceForm { width, encoding, compression, .. } = *self.form;
+        let PageForm { width, encoding, compression, .. } = *self.form;
         if compression == Compression::None {
             return Ok(plain);
         }
@@ -330,7 +260,7 @@ impl<'a> OutputPage<'a> {
 
     /// The directory of samples at their place.
     pub fn directory(&self, placed: &PlacedPage) -> Directory {
-        let SliceForm { width, height, encoding, compression, ref software, ref stamp, .. } = *self.form;
+        let PageForm { width, height, encoding, compression, ref software, ref stamp } = *self.form;
         let rows = self.form.rows_of_strip();
         let compression = if placed.compressed { compression } else { Compression::None };
         // unsigned or float

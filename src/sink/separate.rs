@@ -1,9 +1,12 @@
-//! One TIFF file per slice, in a directory or named by a pattern; what a `%` means in the name of an output.
+//! One TIFF file per slice, in a directory or named by a pattern.
 
 use super::file::create;
-use super::page::OutputPage;
-use super::target::{OutputFormat, Target, is_tiff};
-use super::{Pixels, Sink, SliceForm};
+use super::form::PageForm;
+use super::format::{OutputFormat, Sink};
+use super::page::{OutputPage, Pixels};
+use super::request::OutputRequest;
+use super::spec::{is_tiff, spec_of, split};
+use super::target::Target;
 use crate::error::{Error, Result};
 use rayon::prelude::*;
 use std::path::{Path, PathBuf};
@@ -26,25 +29,6 @@ struct SeparateFiles {
 /// Reads any spec as a directory for `slice_00000.tif`, ...
 pub(super) fn parse_directory(spec: &str) -> Result<Option<Target>> {
     Ok((!spec.is_empty()).then(|| Target::directory_of_slices(spec)))
-}
-
-/// The directory of a spec, with the slash, and its last part. Only there a `%` has a meaning: `%i`, `%d` and `%05i` are the
-/// number of the slice, `%%` is a percent sign.
-fn split(spec: &str) -> (&str, &str) {
-    spec.split_at(spec.rfind('/').map_or(0, |at| at + 1))
-}
-
-/// The path that a spec without a number of the slice is.
-pub(super) fn literal(spec: &str) -> String {
-    let (directory, name) = split(spec);
-    format!("{directory}{}", name.replace("%%", "%"))
-}
-
-/// The spec of a path.
-pub(super) fn spec_of(path: &Path) -> String {
-    let path = path.display().to_string();
-    let (directory, name) = split(&path);
-    format!("{directory}{}", name.replace('%', "%%"))
 }
 
 /// Reads a spec with the number of the slice in its last part: a printf pattern of file names.
@@ -165,7 +149,7 @@ impl OutputFormat for SeparateFiles {
         true
     }
 
-    fn create(&self, slices: &[usize], _: &SliceForm, overwrite: bool) -> Result<Box<dyn Sink>> {
+    fn create(&self, slices: &[usize], overwrite: bool) -> Result<Box<dyn Sink>> {
         drop(create(&self.directory.join(WRITE_TEST))?);
         let files = slices.iter().map(|&index| (index, self.path_of(index))).collect();
         Ok(Box::new(SeparateSink { files, overwrite }))
@@ -180,7 +164,7 @@ struct SeparateSink {
 }
 
 impl SeparateSink {
-    fn write_slice(&self, index: usize, pixels: Pixels, form: &SliceForm) -> Result<u64> {
+    fn write_slice(&self, index: usize, pixels: Pixels, form: &PageForm) -> Result<u64> {
         let Ok(place) = self.files.binary_search_by_key(&index, |(index, _)| *index) else { return Ok(0) };
         let path = &self.files[place].1;
         if !self.overwrite && path.exists() {
@@ -193,13 +177,13 @@ impl SeparateSink {
 }
 
 impl Sink for SeparateSink {
-    fn write(&self, slices: &[(usize, Pixels)], form: &SliceForm) -> Result<u64> {
+    fn write(&self, slices: &[(usize, Pixels)], form: &PageForm) -> Result<u64> {
         let clamped =
             slices.par_iter().map(|(index, pixels)| self.write_slice(*index, *pixels, form)).collect::<Vec<_>>();
         clamped.into_iter().sum()
     }
 
-    fn finish(self: Box<Self>, _: &SliceForm) -> Result<Vec<PathBuf>> {
+    fn finish(self: Box<Self>, _: &OutputRequest) -> Result<Vec<PathBuf>> {
         Ok(self.files.into_iter().map(|(_, path)| path).collect())
     }
 }

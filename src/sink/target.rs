@@ -1,133 +1,18 @@
 //! Place and format of an output.
 
-use super::separate::{literal, parse_pattern};
-use super::stamp::{Origin, StoredSlices, StoredTiffs, origin};
-use super::{Compression, FORMATS, OUTPUT_FORMS, PageContent, Sink, SliceForm};
+use super::compression::Compression;
+use super::existing::{Origin, StoredSlices};
+use super::format::{OutputFormat, Sink};
+use super::stamp::PageContent;
 use crate::error::{Error, Result};
 use crate::files::{OutputKind, name_of_temporary};
 use rayon::prelude::*;
 use serde_with::{DeserializeFromStr, SerializeDisplay};
 use std::collections::HashSet;
-use std::fmt::{self, Debug, Display};
+use std::fmt::{self, Display};
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::str::FromStr;
 use std::sync::Arc;
-use strum::VariantArray;
-
-/// A format for slices, with the place of the output.
-pub trait OutputFormat: Debug + Send + Sync {
-    /// As `--output` takes it.
-    fn spec(&self) -> String;
-
-    /// The file that holds slice `index`.
-    fn path_of(&self, index: usize) -> PathBuf;
-
-    /// The directory that the files go to.
-    fn directory(&self) -> &Path;
-
-    /// Whether the directory is only for the slices.
-    fn fills_directory(&self) -> bool;
-
-    /// Prefix of the record's name; may be empty.
-    fn record_prefix(&self) -> String;
-
-    /// Name of the hidden file that is locked while a run writes here.
-    fn lock(&self) -> String;
-
-    /// Whether a file of this name in the directory is written by this output.
-    fn writes(&self, name: &str) -> bool;
-
-    /// Whether all slices are in one file.
-    fn one_file(&self) -> bool;
-
-    /// Whether existing slices can be kept when a run is resumed.
-    fn resumable(&self) -> bool;
-
-    /// Whether several jobs may each write a part of the slices.
-    fn shareable(&self) -> bool;
-
-    /// Files and directories that a run with these slices writes or replaces, with all in them.
-    fn replaced(&self, run: &[usize]) -> Vec<PathBuf> {
-        run.iter().map(|&slice| self.path_of(slice)).collect()
-    }
-
-    /// A flag about files of this format only, without dashes.
-    fn own_flag(&self) -> Option<&'static str> {
-        None
-    }
-
-    /// How samples can be compressed.
-    fn compressions(&self) -> &[Compression] {
-        Compression::VARIANTS
-    }
-
-    /// Why there are no other ways, to follow the name of one; may be empty.
-    fn why_not_others(&self) -> &'static str {
-        ""
-    }
-
-    /// What is there of slices of a run, which has these numbers: TIFF files, unless the format says otherwise.
-    fn stored(&self, _run: &[usize]) -> Box<dyn StoredSlices + '_> {
-        Box::new(StoredTiffs(|index| self.path_of(index)))
-    }
-
-    /// Who wrote what is at the place of a slice.
-    fn origin_of(&self, slice: usize) -> Origin {
-        origin(&self.path_of(slice))
-    }
-
-    /// Number of slices that are kept for [`--resume`](Self::resumable) without a file that has their name yet.
-    ///
-    /// # Errors
-    /// [`Error::Output`] when there is an unfinished output, but it cannot be read.
-    fn unfinished_slices(&self) -> Result<usize> {
-        Ok(0)
-    }
-
-    /// Removes an unfinished output if no slice was written to it. Must only be called while no other run writes here.
-    ///
-    /// # Errors
-    /// [`Error::Output`] when it cannot be read; then it stays.
-    fn remove_unfinished(&self) -> Result<()> {
-        Ok(())
-    }
-
-    /// The file that records the run: `fbp-run.toml` in a directory, else named after the output.
-    fn record(&self) -> PathBuf {
-        let prefix = self.record_prefix();
-        let prefix = if prefix.is_empty() { "fbp" } else { &prefix };
-        self.directory().join(format!("{prefix}{RECORD_END}"))
-    }
-
-    /// Prepares to write slices with these ascending numbers; the directory exists. Existing files are only replaced with
-    /// `overwrite`.
-    ///
-    /// # Errors
-    /// [`Error::Output`] when the output is not writable.
-    fn create(&self, slices: &[usize], form: &SliceForm, overwrite: bool) -> Result<Box<dyn Sink>>;
-}
-
-/// How names of records end.
-pub const RECORD_END: &str = "-run.toml";
-
-/// The path of an output that is one file, or one directory that looks like one.
-#[derive(Clone, Debug)]
-pub(super) struct OneFile(pub PathBuf);
-
-impl OneFile {
-    pub fn name(&self) -> String {
-        self.0.file_name().unwrap_or_default().to_string_lossy().into_owned()
-    }
-
-    pub fn directory(&self) -> &Path {
-        self.0.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."))
-    }
-
-    pub fn lock(&self) -> String {
-        format!(".{}.fbp-lock", self.name())
-    }
-}
 
 /// Place and format of the slices.
 #[derive(Clone, Debug, SerializeDisplay, DeserializeFromStr)]
@@ -137,14 +22,6 @@ pub struct Target(Arc<dyn OutputFormat>);
 impl Display for Target {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.0.spec())
-    }
-}
-
-impl FromStr for Target {
-    type Err = Error;
-
-    fn from_str(spec: &str) -> Result<Target> {
-        Target::parse(spec)
     }
 }
 
@@ -158,23 +35,6 @@ impl Target {
     /// A target of this format.
     pub fn new(format: impl OutputFormat + 'static) -> Target {
         Target(Arc::new(format))
-    }
-
-    /// Reads `--output`: a directory, a printf pattern (`out/r-%05i.tif`), or one file (`out.tif`).
-    ///
-    /// # Errors
-    /// [`Error::Usage`] when there is a `%` in the last part that is neither the one `%i`, `%d` or `%0Ni` nor part of `%%`.
-    pub fn parse(spec: &str) -> Result<Target> {
-        if let Some(pattern) = parse_pattern(spec)? {
-            return Ok(pattern);
-        }
-        let spec = &literal(spec);
-        for parse in FORMATS {
-            if let Some(target) = parse(spec)? {
-                return Ok(target);
-            }
-        }
-        Err(Error::usage(format!("--output is empty, expected: {OUTPUT_FORMS}")))
     }
 
     /// The file that holds slice `index`.
@@ -296,8 +156,8 @@ impl Target {
     }
 
     /// Prepares to write; see [`OutputFormat::create`].
-    pub(super) fn create(&self, slices: &[usize], form: &SliceForm, overwrite: bool) -> Result<Box<dyn Sink>> {
-        self.0.create(slices, form, overwrite)
+    pub(super) fn create(&self, slices: &[usize], overwrite: bool) -> Result<Box<dyn Sink>> {
+        self.0.create(slices, overwrite)
     }
 
     /// The file that records the run: `fbp-run.toml` in a directory, else named after the output.
@@ -362,10 +222,4 @@ impl Target {
         let is_record = || self.record().file_name().is_some_and(|record| record.to_string_lossy() == name);
         self.0.writes(name) || is_record()
     }
-}
-
-/// Whether a file has the extension of a TIFF.
-pub(super) fn is_tiff(name: &str) -> bool {
-    let name = name.to_ascii_lowercase();
-    name.ends_with(".tif") || name.ends_with(".tiff")
 }

@@ -1,7 +1,12 @@
 //! Writing the slices of a run: each once, without overwriting other files.
 
+use super::encoding::Encoding;
+use super::existing::SliceState;
+use super::format::Sink;
+use super::page::Pixels;
+use super::request::{OutputRequest, SliceStorage};
+use super::stamp::SliceStamp;
 use super::target::Target;
-use super::{Encoding, Pixels, Sink, SliceForm, SliceStamp, SliceState, SliceStorage};
 use crate::error::{Error, Result};
 use std::collections::HashSet;
 use std::fs;
@@ -36,7 +41,7 @@ impl<'a> AllowedContents<'a> {
 /// A writer of one multi-page file that is dropped before [`SliceWriter::finish`] leaves no file.
 pub struct SliceWriter {
     target: Target,
-    form: SliceForm,
+    request: OutputRequest,
     indices: Vec<usize>,
     written: Mutex<Vec<bool>>,
     clamped: AtomicU64,
@@ -81,11 +86,11 @@ impl SliceWriter {
         if let Some((path, what)) = occupied(&target, indices, present)? {
             return Err(Error::output(&path, format!("{what}; add --overwrite or choose another --output")));
         }
-        let form = SliceForm::new((width, height), storage, indices.to_vec(), software);
-        let sink = target.create(indices, &form, present == AllowedContents::Anything)?;
+        let request = OutputRequest::new((width, height), storage, indices.to_vec(), software);
+        let sink = target.create(indices, present == AllowedContents::Anything)?;
         let (indices, written) = (indices.to_vec(), Mutex::new(vec![false; indices.len()]));
         let (clamped, started) = (AtomicU64::new(0), Mutex::new(false));
-        Ok(SliceWriter { target, form, indices, written, clamped, sink, started })
+        Ok(SliceWriter { target, request, indices, written, clamped, sink, started })
     }
 
     /// The same output with other values that map to 0 and the largest integer.
@@ -93,38 +98,38 @@ impl SliceWriter {
     /// # Errors
     /// [`Error::Usage`] when the range is not two finite numbers, the smaller one first.
     pub fn with_range(mut self, range: (f32, f32)) -> Result<SliceWriter> {
-        self.form.encoding.range = Some(range);
-        self.form.encoding.checked_range()?;
+        self.request.page.encoding.range = Some(range);
+        self.request.page.encoding.checked_range()?;
         Ok(self)
     }
 
     /// The same output with a description of the run in each slice.
     pub fn stamped(mut self, stamp: SliceStamp) -> SliceWriter {
-        self.form.stamp = Some(stamp);
+        self.request.page.stamp = Some(stamp);
         self
     }
 
     /// The same output with slices that other jobs write, or have written: `run` are the numbers of all, ascending.
     pub fn shared(mut self, run: &[usize]) -> SliceWriter {
-        self.form.run = run.to_vec();
+        self.request.run = run.to_vec();
         self
     }
 
     /// The same output with the run file that leads to its slices, for formats that have room for it.
     pub fn with_run_file(mut self, text: String) -> SliceWriter {
-        self.form.run_file = text;
+        self.request.run_file = text;
         self
     }
 
     /// What is there of slices of the output, which this writer would write.
     pub fn stored(&self) -> impl Fn(usize) -> SliceState + Sync + '_ {
-        let stored = self.target.stored(&self.form.run);
-        move |index| stored.examine(index, &self.form)
+        let stored = self.target.stored(&self.request.run);
+        move |index| stored.examine(index, &self.request)
     }
 
     /// How samples are stored.
     pub fn encoding(&self) -> Encoding {
-        self.form.encoding
+        self.request.page.encoding
     }
 
     /// Marks slices that already have files as written; the sink does not get them.
@@ -151,7 +156,7 @@ impl SliceWriter {
     pub fn write_all(&self, slices: &[(usize, Pixels)]) -> Result<()> {
         self.start()?;
         let places = slices.iter().map(|(index, _)| self.free_place(*index)).collect::<Result<Vec<_>>>()?;
-        self.clamped.fetch_add(self.sink.write(slices, &self.form)?, Relaxed);
+        self.clamped.fetch_add(self.sink.write(slices, &self.request.page)?, Relaxed);
         let mut written = self.written();
         places.into_iter().for_each(|place| written[place] = true);
         Ok(())
@@ -163,7 +168,7 @@ impl SliceWriter {
         if !*started {
             let kept: Vec<_> =
                 self.indices.iter().zip(&*self.written()).filter(|(_, kept)| **kept).map(|(&i, _)| i).collect();
-            self.sink.start(&self.form, &kept)?;
+            self.sink.start(&self.request, &kept)?;
             *started = true;
         }
         Ok(())
@@ -208,7 +213,7 @@ impl SliceWriter {
             ));
         }
         drop(written);
-        self.sink.finish(&self.form)
+        self.sink.finish(&self.request)
     }
 }
 

@@ -2,9 +2,10 @@
 
 use super::SampleType;
 use super::files::{FileResult, InputFiles, bad, file_name, may_stay_open, open_plain};
+use super::frames::{MAX_PIXELS, MAX_SIDE};
 use super::list::{list_file, listed};
 use super::plain::PlainFrames;
-use super::tiff::{EDF, MAX_PIXELS, MAX_SIDE, TIFF, find, refuse_archive};
+use super::tiff::{EDF, TIFF, find, refuse_archive};
 use crate::error::{Error, Result};
 use crate::files::excerpt;
 use rayon::prelude::*;

@@ -7,6 +7,11 @@ use std::fmt::Debug;
 use std::ops::Range;
 use std::path::PathBuf;
 
+/// Largest width or height that a frame may claim.
+pub(super) const MAX_SIDE: u64 = 1 << 20;
+/// Largest number of pixels that a frame may claim.
+pub(super) const MAX_PIXELS: u64 = 1 << 31;
+
 /// Frames of one size and sample type, however they are stored: pages of TIFF files, or parts of a dataset.
 ///
 /// Opening only reads headers. Frames may be read from several threads at once.

@@ -2,8 +2,8 @@
 
 use super::SampleType;
 use super::files::{InputFiles, bad, open_plain};
+use super::frames::{MAX_PIXELS, MAX_SIDE};
 use super::plain::PlainFrames;
-use super::tiff::{MAX_PIXELS, MAX_SIDE};
 use crate::error::{Error, Result};
 use crate::remark::Remark;
 use std::path::{Path, PathBuf};

@@ -4,7 +4,8 @@
 //! its parts until another one has replaced it. The parts are in `.NAME.unfinished.parts` until all slices are written; they
 //! get their final names before the output gets its own, which makes all of them valid in one step.
 
-use super::{VolumeDescription, remove, unfinished};
+use super::description::VolumeDescription;
+use super::paths::{remove, unfinished};
 use crate::hash::fnv1a;
 use crate::visible::Shown;
 use std::fs;

@@ -1,10 +1,12 @@
 //! Slices that are in a volume already.
 
+use super::container::{Container, OpenVolume};
 use super::marks::Mark;
-use super::{Container, OpenVolume, VolumeOutput};
+use super::output::VolumeOutput;
 use crate::error::{Error, Result};
-use crate::sink::stamp::{StoredSlices, digits};
-use crate::sink::{SliceDescription, SliceForm, SliceState};
+use crate::sink::existing::{SliceState, StoredSlices};
+use crate::sink::request::OutputRequest;
+use crate::sink::stamp::{SliceDescription, digits};
 use crate::source::to_f32;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -28,17 +30,17 @@ impl<'a, C: Container> StoredVolume<'a, C> {
         StoredVolume { output, volume, same, sound: OnceLock::new() }
     }
 
-    fn is_sound(&self, path: &Path, form: &SliceForm) -> bool {
-        let look = || self.output.may_go_on(path, &self.output.container.describe(form)).unwrap_or(false);
+    fn is_sound(&self, path: &Path, request: &OutputRequest) -> bool {
+        let look = || self.output.may_go_on(path, &self.output.container.describe(request)).unwrap_or(false);
         *self.sound.get_or_init(look)
     }
 }
 
 impl<C: Container> StoredSlices for StoredVolume<'_, C> {
-    fn examine(&self, index: usize, form: &SliceForm) -> SliceState {
+    fn examine(&self, index: usize, request: &OutputRequest) -> SliceState {
         let volume = match &self.volume {
             None => return SliceState::Missing,
-            Some((path, Ok(volume))) if self.same && self.is_sound(path, form) => volume,
+            Some((path, Ok(volume))) if self.same && self.is_sound(path, request) => volume,
             Some(_) => return SliceState::Unknown,
         };
         let description = volume.description();

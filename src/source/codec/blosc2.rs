@@ -1,9 +1,10 @@
 //! Frames of Blosc 2 with one chunk, as the filter 32026 of HDF5 writes them: blocks of samples, each changed by filters, then
 //! compressed by one of several codecs. With more than one dimension, blocks are boxes of the chunk.
 
+use super::blocks::is_wanted;
 use super::blosc::{BloscCodec, word};
+use super::error::{DecodeError, Decoded};
 use super::shuffle::{bits_back, bytes_back};
-use super::{DecodeError, Decoded, is_wanted};
 use std::ops::Range;
 
 // places in the header of a frame, whose numbers are big-endian; of those with 8 bytes the lower 4

@@ -1,6 +1,6 @@
 //! LZF, the filter 32000 of h5py: runs of bytes as they are, and copies of earlier ones.
 
-use super::{DecodeError, Decoded};
+use super::error::{DecodeError, Decoded};
 
 /// Control bytes below are the length of a run, less one. In others the upper 3 bits are the length of a copy, less 2, where 7
 /// stands for 7 and the next byte; the lower 5 bits and the next byte are the distance, less one.

@@ -2,8 +2,8 @@
 
 use super::FileResult;
 use super::chunks::{ChunkedDataset, ChunkedValues, known_filters};
+use super::datasets::{MAX_FRAMES, files};
 use super::links::{self, DEPTH, source_file};
-use super::volume::{MAX_FRAMES, files};
 use crate::files::open_regular;
 use crate::source::SampleType;
 use crate::source::chunk_memory::ChunkMemory;

@@ -3,7 +3,8 @@
 //! The program starts itself with [`EXAMINE`]. That process does what is about to be done here: it opens the file, looks up
 //! the datasets, goes through the index of their chunks, and reads some rows. Only what it could read is read here.
 
-use super::{FileResult, Hdf5Input, is_hdf5};
+use super::file::is_hdf5;
+use super::{FileResult, Hdf5Input};
 use crate::error::{Error, Result};
 use crate::fault;
 use crate::memory;

@@ -1,9 +1,9 @@
 //! Locations of a scan's datasets in a file.
 
+use super::datasets::{shape, stored};
+use super::file::advice_for;
 use super::links::{self, exists};
-use super::scan::advice_for;
 use super::text::text;
-use super::volume::{shape, stored};
 use super::{FileResult, Hdf5Input, NOTHING};
 
 use hdf5_metno::types::TypeDescriptor as Kind;

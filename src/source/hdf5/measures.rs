@@ -1,11 +1,10 @@
 //! Energy, distance and pixel size that a file gives.
 
 use super::examine::{Hdf5Reading, examine};
+use super::file::{ChunkCache, open_file};
 use super::layout::Layout;
 use super::links;
-use super::scan::open_file;
 use super::text::{first_number, unit_of};
-use super::volume::ChunkCache;
 use super::{Hdf5Input, Hdf5Measure, Hdf5Measures};
 use crate::error::{Error, Result};
 use hdf5_metno::File;

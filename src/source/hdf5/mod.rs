@@ -4,9 +4,13 @@
 mod chunks;
 mod contents;
 #[cfg(feature = "hdf5")]
+mod datasets;
+#[cfg(feature = "hdf5")]
 mod direct;
 #[cfg(feature = "hdf5")]
 mod examine;
+#[cfg(feature = "hdf5")]
+mod file;
 #[cfg(feature = "hdf5")]
 mod filters;
 pub mod index;
@@ -18,6 +22,8 @@ mod links;
 mod measures;
 #[cfg(not(feature = "hdf5"))]
 mod missing;
+#[cfg(feature = "hdf5")]
+mod row_server;
 #[cfg(feature = "hdf5")]
 mod scan;
 #[cfg(feature = "hdf5")]
@@ -33,13 +39,15 @@ pub use contents::{Hdf5Angles, Hdf5Contents, Hdf5Frames, Hdf5Input, Hdf5Measure,
 #[cfg(feature = "hdf5")]
 pub use examine::{EXAMINE, Hdf5Reading, Hdf5Verdict, examine, examine_with, reading_to_examine};
 #[cfg(feature = "hdf5")]
+pub use file::is_hdf5;
+#[cfg(feature = "hdf5")]
 pub use links::dataset;
 #[cfg(feature = "hdf5")]
 pub use measures::measures;
 #[cfg(not(feature = "hdf5"))]
 pub use missing::{built_in, contents, dataset_path, is_hdf5, measures, open, stack};
 #[cfg(feature = "hdf5")]
-pub use scan::{built_in, contents, dataset_path, is_hdf5, open, stack};
+pub use scan::{built_in, contents, dataset_path, open, stack};
 #[cfg(feature = "hdf5")]
 pub use serve::serve;
 

@@ -1,18 +1,16 @@
 //! The scan of an HDF5 file.
 
 use super::examine::{Hdf5Reading, examine};
+use super::file::{ChunkCache, is_hdf5, open_file};
 use super::layout::Layout;
 use super::links;
 use super::text::{self, Angles, length_of};
-use super::volume::{ChunkCache, Selection, Volume};
+use super::volume::{Selection, Volume};
 use super::{FileResult, Hdf5Angles, Hdf5Contents, Hdf5Frames, Hdf5Input, Hdf5Scan};
 use crate::error::{Error, Result};
-use crate::files::open_regular;
 use crate::source::{Stack, Stacks};
 use crate::visible::Shown;
 use hdf5_metno as hdf5;
-use std::fs::File;
-use std::os::unix::fs::FileExt;
 use std::path::Path;
 
 /// Checks that this build reads HDF5.
@@ -235,68 +233,6 @@ impl Roles {
 
 /// Slices as nabu and `fbp reconstruct` lay them out.
 const SLICES: &str = "/entry/reconstruction/results/data";
-/// Signature of an HDF5 file, at its start or after a user block.
-const SIGNATURE: [u8; 8] = *b"\x89HDF\r\n\x1a\n";
-
-/// Whether a file has the signature of an HDF5 file.
-pub fn is_hdf5(path: &Path) -> bool {
-    open_regular(path).is_ok_and(|file| has_signature(&file).unwrap_or(false))
-}
-
-fn has_signature(file: &File) -> std::io::Result<bool> {
-    let length = file.metadata()?.len();
-    let mut at = 0;
-    let mut found = [0; 8];
-    while at + 8 <= length {
-        file.read_exact_at(&mut found, at)?;
-        if found == SIGNATURE {
-            return Ok(true);
-        }
-        at = if at == 0 { 512 } else { at.saturating_mul(2) };
-    }
-    Ok(false)
-}
-
-pub(super) fn open_file(path: &Path, cache: ChunkCache) -> FileResult<hdf5::File> {
-    let plain = match open_regular(path) {
-        Err(e) if e.kind() == std::io::ErrorKind::NotFound => return Err("does not exist; check the path".into()),
-        Err(e) if e.kind() == std::io::ErrorKind::InvalidInput => {
-            return Err(format!("is not an HDF5 file: {e}; give TIFF files with --projections or --sinograms"));
-        }
-        opened => opened.map_err(|e| format!("cannot be read: {e}; check the path and the permissions"))?,
-    };
-    if !has_signature(&plain).unwrap_or(false) {
-        return Err("is not an HDF5 file; give TIFF files with --projections or --sinograms".into());
-    }
-    hdf5::silence_errors(true);
-    let mut options = hdf5::File::with_options();
-    options.with_fapl(|access| access.chunk_cache(cache.slots as usize, cache.bytes as usize, ChunkCache::PREFERENCE));
-    options.open(path).map_err(|e| {
-        let message = e.to_string();
-        let advice = match message {
-            ref m if m.contains("lock") => {
-                "wait until no program writes to it, or set HDF5_USE_FILE_LOCKING=FALSE if its file system has no locks"
-            }
-            _ => advice_for(&message, "copy or write it again"),
-        };
-        format!("cannot be opened: {message}; {advice}")
-    })
-}
-
-/// What to do about a name of what is no regular file.
-pub(super) const SPECIAL_ADVICE: &str = "put the file there, or correct the path in the HDF5 file";
-
-/// What to do about what the library cannot open: it may be older than what wrote it.
-pub(super) fn advice_for<'a>(message: &str, otherwise: &'a str) -> &'a str {
-    if message.contains("version number") {
-        "use an fbp built with a newer HDF5 library, or write it again for older ones (h5py: libver=\"earliest\")"
-    } else if message.contains("expected a regular file") {
-        SPECIAL_ADVICE
-    } else {
-        otherwise
-    }
-}
-
 /// File and dataset that a path of a stack means: `FILE::/DATASET`, or an HDF5 file alone.
 pub fn dataset_path(spec: &str) -> Option<(&Path, Option<&str>)> {
     let (file, dataset) = spec.split_once("::").map_or((spec, None), |(file, dataset)| (file, Some(dataset)));

@@ -1,101 +1,12 @@
-//! Rows that the library reads in a process of its own: a crash ends that process, and the program reports it.
+//! The process that reads rows for the program, which asks for them as in `row_server`.
 
-use super::FileResult;
-use super::examine::{Hdf5Reading, library_failure, program, renew_time, start};
-use super::scan::open_file;
-use super::volume::{ChunkCache, Volume};
+use super::examine::renew_time;
+use super::file::{ChunkCache, open_file};
+use super::row_server::read_numbers;
+use super::volume::Volume;
 use crate::error::Result;
-use hdf5_metno::Dataset;
-use std::collections::HashMap;
-use std::io::{self, ErrorKind, Read, Write};
-use std::ops::Range;
-use std::path::{Path, PathBuf};
-use std::process::{Child, ChildStdin, ChildStdout};
-use std::sync::{Arc, Mutex, PoisonError};
-
-/// A process that reads rows of one dataset.
-struct RowServer {
-    child: Child,
-    requests: ChildStdin,
-    answers: ChildStdout,
-}
-
-/// One for each dataset, from its first row on; they end with the program, whose requests they wait for.
-type RowServers = HashMap<(PathBuf, String), Arc<Mutex<RowServer>>>;
-
-/// Rows of a frame in so many bytes, as [`Volume::read_library`] gives them, from a process of its own; `None` if files are
-/// read by this one.
-pub(super) fn served(
-    dataset: &Dataset,
-    frame: usize,
-    rows: &Range<usize>,
-    bytes: usize,
-) -> Option<FileResult<Vec<u8>>> {
-    program()?;
-    Some(server_of(dataset).and_then(|server| {
-        let mut server = server.lock().unwrap_or_else(PoisonError::into_inner);
-        match server.ask(frame, rows, bytes) {
-            Ok(answer) => answer,
-            Err(_) => server.end(),
-        }
-    }))
-}
-
-fn server_of(dataset: &Dataset) -> FileResult<Arc<Mutex<RowServer>>> {
-    static SERVERS: Mutex<Option<RowServers>> = Mutex::new(None);
-    let key = (PathBuf::from(dataset.filename()), dataset.name());
-    let mut servers = SERVERS.lock().unwrap_or_else(PoisonError::into_inner);
-    let servers = servers.get_or_insert_default();
-    if let Some(server) = servers.get(&key) {
-        return Ok(server.clone());
-    }
-    let cache = dataset.file().and_then(|file| file.fapl()).map(|access| access.chunk_cache()).unwrap_or_default();
-    let (file, name) = key.clone();
-    let reading = Hdf5Reading::Rows { file, dataset: name, slots: cache.nslots as u64, bytes: cache.nbytes as u64 };
-    let server = RowServer::start(&reading).map_err(|e| {
-        format!("cannot be read: no process can be started for it: {e}; check the limits of processes and memory")
-    })?;
-    Ok(servers.entry(key).or_insert(Arc::new(Mutex::new(server))).clone())
-}
-
-impl RowServer {
-    fn start(reading: &Hdf5Reading) -> io::Result<RowServer> {
-        let mut child = start(reading)?;
-        match (child.stdin.take(), child.stdout.take()) {
-            (Some(requests), Some(answers)) => Ok(RowServer { child, requests, answers }),
-            _ => Err(ErrorKind::BrokenPipe.into()),
-        }
-    }
-
-    /// The answer of the process; an error, if it gives none.
-    fn ask(&mut self, frame: usize, rows: &Range<usize>, bytes: usize) -> io::Result<FileResult<Vec<u8>>> {
-        let request = [frame, rows.start, rows.end].map(|number| (number as u64).to_ne_bytes());
-        self.requests.write_all(request.as_flattened())?;
-        let [done, length] = read_numbers(&mut self.answers)?;
-        let mut answer = Vec::new();
-        (&mut self.answers).take(length).read_to_end(&mut answer)?;
-        match (answer.len() as u64 == length, done) {
-            (true, 1) if answer.len() == bytes => Ok(Ok(answer)),
-            (true, 0) => Ok(Err(String::from_utf8_lossy(&answer).into_owned())),
-            _ => Err(ErrorKind::UnexpectedEof.into()),
-        }
-    }
-
-    /// The error of a process that gave no answer.
-    fn end<T>(&mut self) -> FileResult<T> {
-        // one that has ended keeps its status, another would wait for the next request
-        let _ = self.child.kill();
-        let status = self.child.wait().map_err(|e| format!("cannot be read: {e}; copy or write the file again"))?;
-        library_failure(status)
-    }
-}
-
-/// Numbers of a message.
-fn read_numbers<const N: usize>(input: &mut impl Read) -> io::Result<[u64; N]> {
-    let mut numbers = [[0; 8]; N];
-    input.read_exact(numbers.as_flattened_mut())?;
-    Ok(numbers.map(u64::from_ne_bytes))
-}
+use std::io::{self, Write};
+use std::path::Path;
 
 /// In the process that reads: answers requests until there are no more.
 pub fn serve(file: &Path, dataset: &str, cache: (u64, u64)) -> Result<()> {

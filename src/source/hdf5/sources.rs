@@ -1,10 +1,10 @@
 //! The source files of a virtual dataset. The library silently reads missing ones as fill values.
 
 use super::FileResult;
+use super::datasets::chunk_bytes;
+use super::file::SPECIAL_ADVICE;
 use super::filters::filters;
 use super::links::{DEPTH, open_dataset, source_file};
-use super::scan::SPECIAL_ADVICE;
-use super::volume::chunk_bytes;
 use crate::files::open_regular;
 use crate::visible::Shown;
 use hdf5_metno::dataset::Layout;

@@ -1,9 +1,9 @@
 //! Numbers and texts besides the frames: angles, keys, units.
 
 use super::FileResult;
+use super::datasets::{MAX_FRAMES, shape};
+use super::file::advice_for;
 use super::links;
-use super::scan::advice_for;
-use super::volume::{MAX_FRAMES, shape};
 use hdf5_metno::types::{FixedAscii, FixedUnicode, TypeDescriptor, VarLenAscii, VarLenUnicode};
 use hdf5_metno::{Container, Dataset, File};
 

@@ -1,24 +1,23 @@
 //! Datasets of frames: their requirements, and reading rows of them.
 
 use super::FileResult;
+use super::datasets::{MAX_FRAMES, chunk_bytes, files, shape, stored};
 use super::direct::{DirectRequest, DirectValues};
-use super::filters::{filters, short_name};
+use super::file::{ChunkCache, advice_for};
+use super::filters::filters;
 use super::links;
-use super::scan::advice_for;
-use super::serve::served;
+use super::row_server::served;
 use super::sources::sources;
 use crate::error::Result;
 use crate::files::open_regular;
 use crate::remark::Remark;
 use crate::source::convert::to_f32;
 use crate::source::files::{InputFiles, may_stay_open, open_plain};
-use crate::source::frames::{Frames, as_f32};
-use crate::source::tiff::{MAX_PIXELS, MAX_SIDE};
+use crate::source::frames::{Frames, MAX_PIXELS, MAX_SIDE, as_f32};
 use crate::source::{SampleType, Stack, StoredSamples};
 use bytemuck::NoUninit;
 use hdf5_metno::dataset::Layout;
 use hdf5_metno::datatype::ByteOrder;
-use hdf5_metno::filters::Filter;
 use hdf5_metno::types::{FloatSize, IntSize, TypeDescriptor};
 use hdf5_metno::{Dataset, Datatype, File, H5Type};
 use std::collections::HashSet;
@@ -26,41 +25,8 @@ use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// Largest number of frames of a dataset.
-pub(super) const MAX_FRAMES: usize = 1 << 20;
 /// Byte order of what the library hands out.
 const NATIVE_BIG: bool = cfg!(target_endian = "big");
-
-/// Cache of decompressed chunks in the library: chunks of several frames are needed repeatedly.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct ChunkCache {
-    pub bytes: u64,
-    /// Slots of the hash table of chunks.
-    pub slots: u64,
-}
-
-impl ChunkCache {
-    /// Largest cache of a scan in bytes,
-    pub const MOST: u64 = 64 << 20;
-    /// and divisor of the available memory.
-    const SHARE: u64 = 8;
-    /// Slots for the largest cache: a prime, about a hundred for each chunk;
-    const SLOTS: u64 = 12_421;
-    /// and for a small one, the default of the library.
-    const LEAST_SLOTS: u64 = 521;
-    /// Preference for evicting chunks that were read completely, the default of the library. At 1, version 1.10.8 never
-    /// evicts a chunk that was read in part, whatever the limit.
-    pub const PREFERENCE: f64 = 0.75;
-
-    /// The cache of a stack that is none of a scan.
-    pub const SMALL: ChunkCache = ChunkCache { bytes: 8 << 20, slots: ChunkCache::SLOTS / 8 };
-
-    /// The cache of each of `datasets` datasets.
-    pub fn of(memory: u64, datasets: u64) -> ChunkCache {
-        let bytes = (memory / ChunkCache::SHARE).min(ChunkCache::MOST) / datasets.max(1);
-        ChunkCache { bytes, slots: (ChunkCache::SLOTS * bytes / ChunkCache::MOST).max(ChunkCache::LEAST_SLOTS) }
-    }
-}
 
 /// A dataset `[frame][row][bin]`, or a single frame `[row][bin]`.
 #[derive(Clone, Debug)]
@@ -524,52 +490,6 @@ fn native(sample: SampleType) -> Option<Datatype> {
         SampleType::F16 => Datatype::from_type::<half::f16>(),
     };
     kind.ok()
-}
-
-/// Size of a chunk in bytes, if a dataset is stored in chunks.
-pub(super) fn chunk_bytes(dataset: &Dataset) -> Option<u64> {
-    let values = dataset.chunk()?.iter().fold(1u64, |product, &side| product.saturating_mul(side as u64));
-    Some(values.saturating_mul(dataset.dtype().ok()?.size() as u64))
-}
-
-/// The files of a dataset: the one that contains it and the one that was opened.
-pub(super) fn files(path: &Path, dataset: &Dataset) -> Vec<PathBuf> {
-    let same = |a: &Path, b: &Path| a.canonicalize().is_ok_and(|a| b.canonicalize().is_ok_and(|b| a == b));
-    let holder = PathBuf::from(dataset.filename());
-    match same(&holder, path) {
-        true => vec![path.to_owned()],
-        false => vec![holder, path.to_owned()],
-    }
-}
-
-/// `1800x2048x2448`.
-pub(super) fn shape(dataset: &Dataset) -> String {
-    match dataset.shape() {
-        sides if sides.is_empty() => "of a single value".into(),
-        sides => sides.iter().map(usize::to_string).collect::<Vec<_>>().join("x"),
-    }
-}
-
-/// Type and storage in words.
-pub(super) fn stored(dataset: &Dataset) -> String {
-    let kind =
-        dataset.dtype().and_then(|kind| kind.to_descriptor()).map_or("of unknown type".into(), |t| t.to_string());
-    let layout = match dataset.dcpl() {
-        Err(_) => "",
-        Ok(plist) => match plist.layout() {
-            Layout::Contiguous if plist.external().is_empty() => "contiguous",
-            Layout::Contiguous => "in other files",
-            Layout::Compact => "compact",
-            Layout::Virtual => "virtual",
-            Layout::Chunked => {
-                let chunk =
-                    plist.chunk().unwrap_or_default().iter().map(usize::to_string).collect::<Vec<_>>().join("x");
-                let filters: Vec<_> = plist.filters().iter().map(Filter::id).map(short_name).collect();
-                return format!("{kind}, chunks of {chunk}{}", filters.concat());
-            }
-        },
-    };
-    format!("{kind}, {layout}")
 }
 
 /// Range of the positions of the values in rows of a frame.

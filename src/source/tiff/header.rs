@@ -3,9 +3,10 @@
 //! The header of every page is read once, checked against the size of the file, and kept as a table of strips or tiles.
 
 use super::find::refuse_archive;
-use super::page::Page;
-use super::{FileResult, MAX_PIXELS, MAX_SIDE, PIECE, tag};
+use super::page::{PIECE, Page};
+use super::{FileResult, tag};
 use crate::source::SampleType;
+use crate::source::frames::{MAX_PIXELS, MAX_SIDE};
 use std::collections::HashSet;
 use std::fs::File;
 use std::os::unix::fs::FileExt;

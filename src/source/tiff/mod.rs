@@ -21,13 +21,6 @@ use std::fs::File;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
-/// Largest width or height that a page may claim.
-pub(super) const MAX_SIDE: u64 = 1 << 20;
-/// Largest number of pixels that a page may claim.
-pub(super) const MAX_PIXELS: u64 = 1 << 31;
-/// Bytes of one positioned read.
-const PIECE: usize = 1 << 20;
-
 /// The pages of TIFF files in the order of their names.
 #[derive(Debug)]
 pub(super) struct TiffPages {

@@ -3,7 +3,7 @@
 //! Uncompressed rows are read with one positioned read. Compressed strips and tiles are decoded by the `tiff` crate, each
 //! as a small TIFF of its own, which keeps the pages of a file independent of each other and the values raw.
 
-use super::{FileResult, PIECE, tag};
+use super::{FileResult, tag};
 use crate::source::SampleType;
 use crate::source::convert::to_f32;
 use std::fs::File;
@@ -12,6 +12,9 @@ use std::ops::Range;
 use std::os::unix::fs::FileExt;
 use std::sync::Arc;
 use tiff::decoder::{Decoder, Limits};
+
+/// Bytes of one positioned read.
+pub(super) const PIECE: usize = 1 << 20;
 
 /// One page: where its strips or tiles are. Strips are tiles as wide as the page.
 #[derive(Debug, Clone)]

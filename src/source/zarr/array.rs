@@ -1,19 +1,17 @@
 //! Zarr arrays: their metadata and their chunks.
 
+use super::FileResult;
+use super::chunk::StoredChunk;
 use super::codec::{self, ArrayCodec, ChunkCodec, checked};
+use super::metadata::json_of;
 use super::shard::Sharding;
-use super::{FileResult, json_of};
-use crate::files::open_regular;
 use crate::source::SampleType;
 use crate::source::codec::{DecodeBuffers, DecodeError};
-use crate::source::tiff::{MAX_PIXELS, MAX_SIDE};
+use crate::source::frames::{MAX_PIXELS, MAX_SIDE};
 use crate::visible::Shown;
 use serde_json::Value;
 use std::cmp::Ordering;
-use std::fs::File;
-use std::io;
 use std::ops::Range;
-use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
 /// Largest number of frames,
@@ -289,41 +287,6 @@ impl ZarrArray {
             Ordering::Less => "fewer",
         };
         Err(format!("chunk {path} is damaged: it has {found} bytes than its {length}; copy or write it again"))
-    }
-}
-
-/// An open file with a chunk.
-#[derive(Debug)]
-pub struct StoredChunk {
-    pub file: File,
-    pub path: PathBuf,
-    /// Bytes of the chunk, if the file has several.
-    pub bytes: Option<Range<u64>>,
-}
-
-impl StoredChunk {
-    /// Opens the file of one chunk.
-    ///
-    /// # Errors
-    /// Those of the system.
-    pub fn open(path: PathBuf) -> io::Result<StoredChunk> {
-        Ok(StoredChunk { file: open_regular(&path)?, path, bytes: None })
-    }
-
-    fn failed<T>(&self, e: &io::Error) -> FileResult<T> {
-        Err(format!("chunk {} cannot be read: {e}; check the path and the permissions", self.path.shown()))
-    }
-
-    /// Bytes of the chunk in the file.
-    fn place(&self) -> FileResult<Range<u64>> {
-        match &self.bytes {
-            Some(bytes) => Ok(bytes.clone()),
-            None => self.file.metadata().map_or_else(|e| self.failed(&e), |meta| Ok(0..meta.len())),
-        }
-    }
-
-    fn read(&self, offset: u64, out: &mut [u8]) -> FileResult<()> {
-        self.file.read_exact_at(out, offset).or_else(|e| self.failed(&e))
     }
 }
 

@@ -1,10 +1,14 @@
 //! Zarr as input: an array of three dimensions, or the finest level of an OME-Zarr image (docs/formats.md).
 
 mod array;
+mod chunk;
 mod codec;
+mod metadata;
 mod shard;
 
-pub use array::{StoredChunk, ZarrArray};
+pub use array::ZarrArray;
+pub use chunk::StoredChunk;
+pub use metadata::{attributes, is_zarr};
 
 use super::chunk_memory::{ChunkMemory, ChunkSizes};
 use super::codec::DecodeBuffers;
@@ -13,74 +17,14 @@ use super::files::{FileResult, FileState, bad, open_plain};
 use super::frames::{Frames, as_f32};
 use super::{SampleType, StoredSamples};
 use crate::error::{Error, Result};
-use crate::files::read_text;
 use crate::remark::Remark;
 use crate::visible::Shown;
+use metadata::array_of;
 use rayon::prelude::*;
-use serde_json::Value;
 use shard::ShardIndex;
-use std::fs;
-use std::io::ErrorKind;
 use std::ops::Range;
-use std::path::{Component, Path, PathBuf};
+use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
-
-/// Whether a path is that of a Zarr group or array.
-pub fn is_zarr(path: &Path) -> bool {
-    ["zarr.json", ".zgroup", ".zarray", ".zattrs"].iter().any(|name| path.join(name).is_file())
-}
-
-/// The attributes of the group or array in a directory; null where there are none.
-///
-/// # Errors
-/// When they are no JSON, with the name of the file.
-pub fn attributes(directory: &Path) -> FileResult<Value> {
-    match json_of(&directory.join("zarr.json"))? {
-        Some(meta) => Ok(meta["attributes"].clone()),
-        None => Ok(json_of(&directory.join(".zattrs"))?.unwrap_or_default()),
-    }
-}
-
-/// The content of a file of metadata, if it is there.
-fn json_of(path: &Path) -> FileResult<Option<Value>> {
-    match read_text(path) {
-        Ok(text) => {
-            let json = serde_json::from_str(&text).map_err(|e| format!("{} is no JSON: {e}", path.shown()))?;
-            Ok(Some(json))
-        }
-        Err(e) if e.kind() == ErrorKind::NotFound => Ok(None),
-        Err(e) => Err(format!("{} cannot be read: {e}; check the path and the permissions", path.shown())),
-    }
-}
-
-/// The directory of the array to read: the path itself, or the first level of the first image of a group.
-fn array_of(path: &Path) -> FileResult<PathBuf> {
-    let group = json_of(&path.join("zarr.json"))?;
-    if path.join(".zarray").is_file() || group.is_some_and(|meta| meta["node_type"] == "array") {
-        return Ok(path.to_owned());
-    }
-    let attributes = attributes(path)?;
-    let images = [&attributes["ome"]["multiscales"], &attributes["multiscales"]];
-    let level = images.iter().find_map(|images| images[0]["datasets"][0]["path"].as_str());
-    let level = level.ok_or_else(|| no_image(path))?;
-    let plain = Path::new(level).components().all(|part| matches!(part, Component::Normal(_) | Component::CurDir));
-    if !plain {
-        return Err(format!("names the level {level:?}, which is outside it; name the directory of the array"));
-    }
-    Ok(path.join(level))
-}
-
-/// What is wrong with a group that is no image, but may have images or arrays in it.
-fn no_image(path: &Path) -> String {
-    let entries = fs::read_dir(path).into_iter().flatten().flatten().map(|entry| entry.path());
-    match entries.filter(|inside| is_zarr(inside)).min() {
-        Some(first) => format!(
-            "is a Zarr group without an OME-Zarr image; name one of the images or arrays in it, such as {}",
-            first.shown()
-        ),
-        None => "is a Zarr group with neither an OME-Zarr image nor an array; name the directory of one".into(),
-    }
-}
 
 /// Frames of an array.
 #[derive(Debug)]

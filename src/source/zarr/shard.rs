@@ -1,7 +1,8 @@
 //! Files of a sharded array: several chunks, and an index of where they are (the codec `sharding_indexed` of Zarr 3).
 
+use super::FileResult;
+use super::chunk::StoredChunk;
 use super::codec::{checked, name_of};
-use super::{FileResult, StoredChunk};
 use crate::visible::Shown;
 use serde_json::Value;
 use std::ops::Range;

@@ -1,11 +1,14 @@
 //! Making files without slices, by the library.
 
-use super::{DATA, DESCRIPTION, MARKS, NUMBERS, PART_DATA, PART_OFFSETS, PLACES, RUN_FILE, offset, other};
-use crate::sink::compression::DEFLATE_LEVEL;
-use crate::sink::volume::VolumeDescription;
+use super::file::{
+    DATA_PATH, DESCRIPTION_PATH, MARKS_PATH, NUMBERS_PATH, PART_DATA_PATH, PART_OFFSETS_PATH, PLACES_PATH,
+    RUN_FILE_PATH, offset, other,
+};
+use crate::sink::compression::{Compression, DEFLATE_LEVEL};
+use crate::sink::encoding::Dtype;
+use crate::sink::volume::description::VolumeDescription;
 use crate::sink::volume::parts::{part_name, slices_of_part};
 use crate::sink::volume::space::ROW;
-use crate::sink::{Compression, Dtype};
 use half::f16;
 use hdf5_metno::plist::dataset_create::{AllocTime, FillTime, Layout};
 use hdf5_metno::types::{TypeDescriptor, VarLenUnicode};
@@ -80,7 +83,7 @@ fn sample_type(dtype: Dtype) -> TypeDescriptor {
 /// Makes a part with room for slices and returns where they begin in it, or 0 if they are compressed.
 pub(super) fn make_part(path: &Path, slices: usize, description: &VolumeDescription) -> io::Result<u64> {
     let file = new_file(path).map_err(other)?;
-    let data = slices_dataset(&file, PART_DATA, slices, description).map_err(other)?;
+    let data = slices_dataset(&file, PART_DATA_PATH, slices, description).map_err(other)?;
     let offset = if description.compression == Compression::None { offset(&data)? } else { 0 };
     drop(data);
     file.close().map_err(other)?;
@@ -103,9 +106,9 @@ fn make_virtual(
         let every = SliceOrIndex::SliceTo { start: part, step: parts, end: slices, block: 1 };
         let all = (.., .., ..);
         let places = (every, 0..height, 0..width);
-        builder = builder.virtual_map(path.to_string_lossy(), PART_DATA, shape_of_part, all, shape, places);
+        builder = builder.virtual_map(path.to_string_lossy(), PART_DATA_PATH, shape_of_part, all, shape, places);
     }
-    builder.create(DATA)
+    builder.create(DATA_PATH)
 }
 
 /// The whole file but the samples; with parts, whose directory and offsets these are. Returns where it says where compressed
@@ -126,9 +129,9 @@ pub(super) fn make(
     let results = group(&file, "/entry/reconstruction/results", "NXdata")?;
     group(&file, "/entry/reconstruction/configuration", "NXcollection")?;
     let data = match parts {
-        None => slices_dataset(&file, DATA, description.slices.len(), description)?,
+        None => slices_dataset(&file, DATA_PATH, description.slices.len(), description)?,
         Some((directory, offsets)) => {
-            file.new_dataset::<u64>().shape(offsets.len()).create(PART_OFFSETS)?.write_raw(offsets)?;
+            file.new_dataset::<u64>().shape(offsets.len()).create(PART_OFFSETS_PATH)?.write_raw(offsets)?;
             make_virtual(&file, directory, offsets.len(), description)?
         }
     };
@@ -144,21 +147,21 @@ pub(super) fn make(
         number("offset", low.into())?;
     }
     let numbers: Vec<u64> = description.slices.iter().map(|&slice| slice as u64).collect();
-    file.new_dataset::<u64>().shape(numbers.len()).create(NUMBERS)?.write_raw(&numbers)?;
+    file.new_dataset::<u64>().shape(numbers.len()).create(NUMBERS_PATH)?.write_raw(&numbers)?;
     // 0: no slice is there
-    let marks = room(&file, MARKS, &u64::type_descriptor(), &[numbers.len()], FillTime::Alloc)?;
+    let marks = room(&file, MARKS_PATH, &u64::type_descriptor(), &[numbers.len()], FillTime::Alloc)?;
     marks.write_raw(&vec![0u64; numbers.len()])?;
     let places = match description.compression {
         Compression::None => None,
         _ => {
             let rows = numbers.len() + description.parts.unwrap_or(1);
-            room(&file, PLACES, &u64::type_descriptor(), &[rows, ROW], FillTime::Alloc)?.offset()
+            room(&file, PLACES_PATH, &u64::type_descriptor(), &[rows, ROW], FillTime::Alloc)?.offset()
         }
     };
     text_dataset(&file, "/entry/reconstruction/program", &description.software)?;
     let json = serde_json::to_string(description).map_err(|e| hdf5_metno::Error::from(e.to_string().as_str()))?;
-    text_dataset(&file, DESCRIPTION, &json)?;
-    text_dataset(&file, RUN_FILE, run_file)?;
+    text_dataset(&file, DESCRIPTION_PATH, &json)?;
+    text_dataset(&file, RUN_FILE_PATH, run_file)?;
     drop((data, marks));
     file.close()?;
     Ok(places)

@@ -4,68 +4,39 @@
 //! contiguous. The library creates files with space for all samples; all threads then write them at their offsets, without
 //! the library. Compressed slices are chunks, which all threads append; the index of the chunks is written at the end.
 
+mod file;
 mod make;
 mod open;
 
+use super::container::{Container, OpenVolume};
+use super::description::VolumeDescription;
 use super::marks::Marks;
 use super::parts::{PartDirectories, part_name, slices_of_part};
+use super::paths::{remove, unfinished, volume_lock};
 use super::space::{ROW, SliceSpace};
-use super::{Container, OpenVolume, VolumeDescription, VolumeOutput, is_hdf5_name, remove, unfinished, volume_lock};
-use crate::error::Result;
 use crate::files::{open_regular, temporary_path};
-use crate::sink::stamp::Origin;
-use crate::sink::{Compression, SliceForm, Target};
-use crate::source::hdf5::{Hdf5Reading, dataset, examine, is_hdf5};
-use hdf5_metno::types::VarLenUnicode;
-use hdf5_metno::{Dataset, File};
+use crate::sink::compression::Compression;
+use crate::sink::existing::Origin;
+use crate::sink::request::OutputRequest;
+use crate::source::hdf5::{Hdf5Reading, examine, is_hdf5};
+use file::{
+    DATA_PATH, DESCRIPTION_PATH, MARKS_PATH, PART_OFFSETS_PATH, PLACES_PATH, RUN_FILE_PATH, invalid, offset,
+    open_closed, other, own_dataset, text_of,
+};
 use make::{make, make_part};
 use open::{OpenHdf5, is_same};
 use std::fs::{self, OpenOptions};
 use std::io;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
-
-/// The slices, their numbers, their checksums, and what is said of the run.
-const DATA: &str = "/entry/reconstruction/results/data";
-const NUMBERS: &str = "/entry/reconstruction/results/slice";
-const MARKS: &str = "/entry/reconstruction/results/checksums";
-const DESCRIPTION: &str = "/entry/reconstruction/configuration/fbp";
-const RUN_FILE: &str = "/entry/reconstruction/configuration/run";
-/// Offsets of the slices in the parts, if there are several.
-const PART_OFFSETS: &str = "/entry/reconstruction/configuration/part_offsets";
-/// Where compressed slices are, and how much of each part is in use.
-const PLACES: &str = "/entry/reconstruction/configuration/places";
-/// The slices of a part.
-const PART_DATA: &str = "/data";
-
-/// Reads a spec that is the name of an HDF5 file and not a directory.
-pub fn parse_hdf5(spec: &str) -> Result<Option<Target>> {
-    let single = is_hdf5_name(spec) && !Path::new(spec).is_dir();
-    Ok(single.then(|| VolumeOutput::target(spec, Hdf5File(PartDirectories { output: spec.into() }))))
-}
 
 /// The format, with the places of its parts.
 #[derive(Clone, Debug)]
-struct Hdf5File(PartDirectories);
+pub(super) struct Hdf5File(PartDirectories);
 
 /// What a file says of itself, if it is one of ours.
 pub fn describe(path: &Path) -> Option<VolumeDescription> {
     let ours = path.is_file() && is_hdf5(path);
     ours.then(|| Contents::read(path).ok()).flatten().map(|contents| contents.description)
-}
-
-fn other(error: hdf5_metno::Error) -> io::Error {
-    io::Error::other(error.to_string())
-}
-
-fn invalid(why: &str) -> io::Error {
-    io::Error::new(io::ErrorKind::InvalidData, why)
-}
-
-/// Where the values of a dataset begin in its file.
-fn offset(dataset: &Dataset) -> io::Result<u64> {
-    let offset = dataset.offset();
-    offset.ok_or_else(|| invalid("has a dataset that is not contiguous; choose another --output"))
 }
 
 /// What the library says of a file.
@@ -79,55 +50,35 @@ struct Contents {
     places: Option<u64>,
 }
 
-/// Opens a file that this program may just have closed. A process that it is starting at this moment still holds the
-/// library's lock of it, until it is another program: that is waited for.
-fn open_closed(path: &Path) -> io::Result<File> {
-    const TRIES: usize = 50;
-    let locked = |error: &hdf5_metno::Error| error.to_string().contains("unable to lock file");
-    for _ in 1..TRIES {
-        match File::open(path) {
-            Err(error) if locked(&error) => std::thread::sleep(Duration::from_millis(20)),
-            opened => return opened.map_err(other),
-        }
-    }
-    File::open(path).map_err(other)
-}
-
-/// A dataset by its path, which may be that of another program.
-fn own_dataset(file: &File, name: &str) -> io::Result<Dataset> {
-    dataset(file, name).map_err(io::Error::other)
-}
-
-/// The text of a dataset. The library does not check that it is UTF-8.
-fn text_of(file: &File, name: &str) -> io::Result<String> {
-    let text = own_dataset(file, name)?.read_scalar::<VarLenUnicode>().map_err(other)?;
-    Ok(std::str::from_utf8(text.as_bytes()).map_err(io::Error::other)?.to_owned())
-}
-
 impl Contents {
     fn read(path: &Path) -> io::Result<Contents> {
         open_regular(path)?;
         examine(&Hdf5Reading::Contents { file: path.to_owned() }).map_err(io::Error::other)?;
         let file = open_closed(path)?;
-        let description: VolumeDescription = serde_json::from_str(&text_of(&file, DESCRIPTION)?)?;
+        let description: VolumeDescription = serde_json::from_str(&text_of(&file, DESCRIPTION_PATH)?)?;
         let offset = |name: &str| offset(&own_dataset(&file, name)?);
         let compressed = description.compression != Compression::None;
         let data = match description.parts {
-            None => vec![if compressed { 0 } else { offset(DATA)? }],
+            None => vec![if compressed { 0 } else { offset(DATA_PATH)? }],
             Some(parts) => {
-                let offsets = own_dataset(&file, PART_OFFSETS)?;
+                let offsets = own_dataset(&file, PART_OFFSETS_PATH)?;
                 if !(1..=description.slices.len()).contains(&parts) || offsets.size() != parts {
                     return Err(invalid("does not say where its parts are; run again without --resume"));
                 }
                 offsets.read_raw().map_err(other)?
             }
         };
-        let places = compressed.then(|| offset(PLACES)).transpose()?;
-        Ok(Contents { description, data, marks: offset(MARKS)?, places })
+        let places = compressed.then(|| offset(PLACES_PATH)).transpose()?;
+        Ok(Contents { description, data, marks: offset(MARKS_PATH)?, places })
     }
 }
 
 impl Hdf5File {
+    /// The file at a path.
+    pub fn new(path: impl Into<PathBuf>) -> Hdf5File {
+        Hdf5File(PartDirectories { output: path.into() })
+    }
+
     /// Directory of the parts of a volume, if it has any.
     fn parts_of(&self, path: &Path) -> Option<PathBuf> {
         let description = describe(path)?;
@@ -172,7 +123,7 @@ impl Hdf5File {
     /// Whether a volume has the bytes of one that `again` makes now, but for slices, marks and places.
     fn is_like(&self, path: &Path, again: &Hdf5File, description: &VolumeDescription) -> io::Result<bool> {
         let found = self.open_file(path, false)?;
-        let run_file = text_of(&open_closed(path)?, RUN_FILE)?;
+        let run_file = text_of(&open_closed(path)?, RUN_FILE_PATH)?;
         let hidden = unfinished(&again.0.output);
         again.make(&hidden, description, &run_file)?;
         let made = again.open_file(&hidden, true)?;
@@ -225,9 +176,9 @@ impl Container for Hdf5File {
         ", which programs read from HDF5 only with a plugin"
     }
 
-    fn describe(&self, form: &SliceForm) -> VolumeDescription {
-        let parts = form.hdf5_parts.map(|parts| form.run.len().min(parts as usize)).filter(|&parts| parts > 1);
-        VolumeDescription { parts, ..VolumeDescription::new(form) }
+    fn describe(&self, request: &OutputRequest) -> VolumeDescription {
+        let parts = request.hdf5_parts.map(|parts| request.run.len().min(parts as usize)).filter(|&parts| parts > 1);
+        VolumeDescription { parts, ..VolumeDescription::new(request) }
     }
 
     fn make(&self, path: &Path, description: &VolumeDescription, run_file: &str) -> io::Result<()> {
@@ -258,7 +209,7 @@ impl Container for Hdf5File {
         let directory = temporary_path(&self.0.output)?;
         fs::create_dir(&directory)?;
         let output = directory.join(self.0.output.file_name().unwrap_or_default());
-        let again = Hdf5File(PartDirectories { output });
+        let again = Hdf5File::new(output);
         let same = self.is_like(path, &again, description);
         remove(&directory)?;
         same
@@ -320,9 +271,12 @@ impl Container for Hdf5File {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::sink::page::OutputPage;
-    use crate::sink::{Dtype, Encoding, Pixels, SliceStorage};
+    use crate::sink::encoding::{Dtype, Encoding};
+    use crate::sink::page::{OutputPage, Pixels};
+    use crate::sink::request::SliceStorage;
     use crate::source::Stack;
+    use hdf5_metno::File;
+    use hdf5_metno::types::VarLenUnicode;
 
     /// Trees of one to three levels, in one file and in several, read by the library and by fbp itself.
     #[test]
@@ -332,16 +286,17 @@ mod tests {
         for (count, hdf5_parts) in [(1, None), (64, None), (65, None), (64 * 64 + 1, None), (200, Some(3))] {
             let path = directory.path().join(format!("{count}.h5"));
             let storage = SliceStorage { compression: Compression::Deflate, hdf5_parts, ..encoding.into() };
-            let form = SliceForm::new((3, 2), storage, (0..count).collect(), "test");
-            let format = Hdf5File(PartDirectories { output: path.clone() });
-            let description = format.describe(&form);
+            let request = OutputRequest::new((3, 2), storage, (0..count).collect(), "test");
+            let format = Hdf5File::new(&path);
+            let description = format.describe(&request);
             let hidden = unfinished(&path);
             format.make(&hidden, &description, "").unwrap();
             let volume = format.open(&hidden, true).unwrap();
             // backwards, so that chunks are in another order than slices
             for place in (0..count).rev() {
                 let values: Vec<f32> = (0..6).map(|i| (place * 10 + i) as f32).collect();
-                let page = OutputPage { form: &form, pixels: Pixels::Values(&values), slice: None, number: None };
+                let page =
+                    OutputPage { form: &request.page, pixels: Pixels::Values(&values), slice: None, number: None };
                 volume.write(&[(place, page.samples(&path).unwrap())]).unwrap();
             }
             volume.complete().unwrap();
@@ -349,7 +304,7 @@ mod tests {
             fs::rename(&hidden, &path).unwrap();
             let samples = |place: usize| (0..6).map(move |i| (place * 10 + i) as u16);
             let expected: Vec<u16> = (0..count).flat_map(samples).collect();
-            let data = File::open(&path).unwrap().dataset(DATA).unwrap();
+            let data = File::open(&path).unwrap().dataset(DATA_PATH).unwrap();
             assert_eq!(data.read_raw::<u16>().unwrap(), expected, "{count}");
             let stack = Stack::open(path.to_str().unwrap(), "input").unwrap();
             let mut values = vec![0.0; 6];
@@ -364,16 +319,16 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("a.h5");
         let encoding = Encoding { dtype: Dtype::F32, range: None };
-        let form = SliceForm::new((8, 4), SliceStorage::from(encoding), vec![0, 1, 2], "test");
-        let format = Hdf5File(PartDirectories { output: path.clone() });
-        let description = format.describe(&form);
+        let request = OutputRequest::new((8, 4), SliceStorage::from(encoding), vec![0, 1, 2], "test");
+        let format = Hdf5File::new(&path);
+        let description = format.describe(&request);
         format.make(&path, &description, "").unwrap();
         assert!(format.open(&path, false).is_ok());
         for width in [1 << 20, usize::MAX / 16, usize::MAX] {
             let json = serde_json::to_string(&VolumeDescription { width, ..description.clone() }).unwrap();
             let file = File::open_rw(&path).unwrap();
             let text: VarLenUnicode = json.parse().unwrap();
-            file.dataset(DESCRIPTION).unwrap().write_scalar(&text).unwrap();
+            file.dataset(DESCRIPTION_PATH).unwrap().write_scalar(&text).unwrap();
             file.close().unwrap();
             let error = format.open(&path, false).err().unwrap();
             assert!(error.to_string().contains("is shorter than its slices"), "{width}: {error}");
@@ -384,7 +339,7 @@ mod tests {
             format.make(&path, &small, "").unwrap();
             let file = File::open_rw(&path).unwrap();
             let text: VarLenUnicode = serde_json::to_string(&compressed).unwrap().parse().unwrap();
-            file.dataset(DESCRIPTION).unwrap().write_scalar(&text).unwrap();
+            file.dataset(DESCRIPTION_PATH).unwrap().write_scalar(&text).unwrap();
             file.close().unwrap();
             let error = format.open(&path, false).unwrap().read(1).unwrap_err();
             assert!(error.to_string().contains("impossible length"), "{width}: {error}");

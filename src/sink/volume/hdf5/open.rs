@@ -1,12 +1,13 @@
 //! An open file: reading and writing its slices without the library.
 
-use super::{DATA, PART_DATA, invalid, open_closed, own_dataset};
-use crate::sink::Compression;
+use super::file::{DATA_PATH, PART_DATA_PATH, invalid, open_closed, own_dataset};
+use crate::sink::compression::Compression;
 use crate::sink::page::EncodedPage;
 use crate::sink::volume::chunk_tree::{ChunkTree, StoredFrame, UNDEFINED};
+use crate::sink::volume::container::{OpenVolume, WrittenSlices};
+use crate::sink::volume::description::VolumeDescription;
 use crate::sink::volume::marks::Marks;
 use crate::sink::volume::space::SliceSpace;
-use crate::sink::volume::{OpenVolume, VolumeDescription, WrittenSlices};
 use crate::source::codec::{ChunkFilter, Compressor, DecodeBuffers, Pipeline};
 use crate::source::hdf5::index::tree_address;
 use rayon::prelude::*;
@@ -81,7 +82,7 @@ impl OpenHdf5 {
 
     /// Where the header of the dataset of a part has the address of the index of its chunks.
     fn index_address(&self, part: usize) -> io::Result<u64> {
-        let name = if self.description.parts.is_some() { PART_DATA } else { DATA };
+        let name = if self.description.parts.is_some() { PART_DATA_PATH } else { DATA_PATH };
         let file = open_closed(&self.paths[part])?;
         let header = vds_sys::header_address(&own_dataset(&file, name)?);
         let address = header.and_then(|header| tree_address(&self.files[part].0, header));

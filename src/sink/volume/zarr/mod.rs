@@ -5,21 +5,21 @@
 mod coarser;
 mod planes;
 
+use super::container::{Container, OpenVolume};
+use super::description::VolumeDescription;
 use super::marks::{MARK_BYTES, Marks};
-use super::{Container, OpenVolume, VolumeDescription, VolumeOutput, remove};
-use crate::error::Result;
+use super::paths::remove;
 use crate::files::{directory, name_of_temporary, read_text, temporary_path};
-use crate::sink::compression::ZSTD_LEVEL;
-use crate::sink::stamp::Origin;
-use crate::sink::{Compression, Dtype, SliceForm, Target};
+use crate::sink::compression::{Compression, ZSTD_LEVEL};
+use crate::sink::encoding::Dtype;
+use crate::sink::existing::Origin;
+use crate::sink::request::{OmeZarr, OutputRequest};
 use crate::source::zarr::{ZarrArray, attributes, is_zarr};
 use planes::{OpenZarr, invalid};
-use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use std::fs::{self, OpenOptions};
 use std::io;
 use std::path::{Path, PathBuf};
-use strum::{Display, EnumString, IntoStaticStr, VariantArray};
 
 /// Largest side of a chunk in pixels.
 const CHUNK: usize = 1024;
@@ -30,31 +30,9 @@ const RUN_FILE: &str = "fbp-run";
 /// The array of marks: those of all levels, the finest first.
 const MARKS: &str = "checksums";
 
-/// Version of OME-Zarr; 0.4 is of Zarr 2, 0.5 of Zarr 3.
-#[derive(
-    Debug, Clone, Copy, PartialEq, Eq, Default, Display, EnumString, IntoStaticStr, VariantArray, Serialize, Deserialize,
-)]
-pub enum OmeZarr {
-    /// which most viewers read
-    #[default]
-    #[serde(rename = "0.4")]
-    #[strum(serialize = "0.4")]
-    V04,
-    /// the newest
-    #[serde(rename = "0.5")]
-    #[strum(serialize = "0.5")]
-    V05,
-}
-
-/// Reads a spec that ends in `.zarr`.
-pub fn parse_zarr(spec: &str) -> Result<Option<Target>> {
-    let name = spec.trim_end_matches('/');
-    let is_zarr = name.to_ascii_lowercase().ends_with(".zarr");
-    Ok(is_zarr.then(|| VolumeOutput::target(name, ZarrDirectory)))
-}
-
+/// The format.
 #[derive(Clone, Debug)]
-struct ZarrDirectory;
+pub(super) struct ZarrDirectory;
 
 /// What a directory of OME-Zarr says of itself, if it is one of ours.
 pub fn describe(path: &Path) -> Option<VolumeDescription> {
@@ -211,8 +189,8 @@ impl Container for ZarrDirectory {
         &[Compression::None, Compression::Deflate, Compression::Zstd]
     }
 
-    fn describe(&self, form: &SliceForm) -> VolumeDescription {
-        VolumeDescription { ome_zarr: Some(form.ome_zarr), ..VolumeDescription::new(form) }
+    fn describe(&self, request: &OutputRequest) -> VolumeDescription {
+        VolumeDescription { ome_zarr: Some(request.ome_zarr), ..VolumeDescription::new(request) }
     }
 
     fn make(&self, path: &Path, description: &VolumeDescription, run_file: &str) -> io::Result<()> {

@@ -1,11 +1,11 @@
 //! Planes of an OME-Zarr: writing and reading their chunks, and making coarser ones.
 
-use super::VolumeDescription;
 use super::coarser::halve;
-use crate::sink::Compression;
+use crate::sink::compression::Compression;
 use crate::sink::page::EncodedPage;
+use crate::sink::volume::container::{OpenVolume, WrittenSlices};
+use crate::sink::volume::description::VolumeDescription;
 use crate::sink::volume::marks::{Mark, Marks};
-use crate::sink::volume::{OpenVolume, WrittenSlices};
 use crate::source::zarr::{StoredChunk, ZarrArray};
 use crate::source::{SampleType, to_f32};
 use rayon::prelude::*;

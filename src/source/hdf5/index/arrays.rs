@@ -1,7 +1,8 @@
 //! Fixed arrays, which list the chunks of datasets of a limited shape, and extensible arrays, for those that may grow along one
 //! dimension. Both have an element for every chunk, in the order of their positions.
 
-use super::{ChunkIndex, IndexBytes, IndexFile, ListedChunk, UNDEFINED, number};
+use super::bytes::{IndexBytes, IndexFile, UNDEFINED, number};
+use super::request::{ChunkIndex, ListedChunk};
 
 /// Bytes of an address, and of a checksum.
 const ADDRESS: u64 = 8;

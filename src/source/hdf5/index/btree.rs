@@ -1,6 +1,7 @@
 //! B-trees of version 1, in which all but the latest form of the format lists chunks.
 
-use super::{ChunkIndex, IndexFile, ListedChunk};
+use super::bytes::IndexFile;
+use super::request::{ChunkIndex, ListedChunk};
 
 /// Bytes before the entries of a node.
 const NODE: u64 = 24;

@@ -6,42 +6,15 @@
 
 mod arrays;
 mod btree;
+mod bytes;
 mod checksum;
+mod request;
 
+pub use request::{ChunkIndex, ListedChunk};
+
+use bytes::{IndexBytes, IndexFile, UNDEFINED};
 use std::fs::File;
-use std::os::unix::fs::FileExt;
 
-/// A chunk as the file has it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct ListedChunk {
-    /// Position of its first value: frame, row and bin.
-    pub first: [u64; 3],
-    /// Bytes.
-    pub offset: u64,
-    pub size: u64,
-    /// Filters that the chunk was stored without, as bits.
-    pub skipped: u32,
-}
-
-/// What is known of a dataset whose chunks are listed. What a dataset of two dimensions lacks in front is 1.
-#[derive(Clone, Copy, Debug)]
-pub struct ChunkIndex {
-    /// Address of its header.
-    pub header: u64,
-    /// Number of dimensions.
-    pub rank: usize,
-    pub shape: [u64; 3],
-    /// The largest shape that the dataset may get.
-    pub limits: [Option<u64>; 3],
-    pub chunk: [u64; 3],
-    /// Bytes of a chunk before filters.
-    pub bytes: u64,
-    /// Number of chunks that were written.
-    pub count: usize,
-}
-
-/// An address that stands for nothing.
-const UNDEFINED: u64 = u64::MAX;
 /// Kinds of messages in a header: how values are laid out, and where more messages are.
 const LAYOUT: u16 = 8;
 const CONTINUATION: u16 = 16;
@@ -52,7 +25,7 @@ const BLOCK: u64 = 1 << 20;
 /// All chunks of a dataset that were written, or nothing if they are listed in another way.
 pub fn chunks(file: &File, of: &ChunkIndex) -> Option<Vec<ListedChunk>> {
     let length = file.metadata().ok()?.len();
-    let mut file = IndexFile { file, left: length };
+    let mut file = IndexFile::new(file, length);
     if !(2..=3).contains(&of.rank) || of.chunk.contains(&0) {
         return None;
     }
@@ -83,48 +56,10 @@ pub fn chunks(file: &File, of: &ChunkIndex) -> Option<Vec<ListedChunk>> {
 
 /// Where the header of a chunked dataset has the address of its B-tree of version 1.
 pub fn tree_address(file: &File, header: u64) -> Option<u64> {
-    let mut file = IndexFile { file, left: file.metadata().ok()?.len() };
+    let mut file = IndexFile::new(file, file.metadata().ok()?.len());
     let (at, layout) = layout(&mut file, header)?;
     // after version, class and number of dimensions
     ((layout.number(0, 1)?, layout.number(1, 1)?) == (3, 2)).then_some(at + 3)
-}
-
-/// A file that is read as an index, and how many more bytes of it may be read: no valid index has more than its file.
-struct IndexFile<'a> {
-    file: &'a File,
-    left: u64,
-}
-
-impl IndexFile<'_> {
-    fn read(&mut self, at: u64, length: u64) -> Option<IndexBytes> {
-        self.left = self.left.checked_sub(length)?;
-        let mut bytes = vec![0; usize::try_from(length).ok()?];
-        self.file.read_exact_at(&mut bytes, at).ok()?;
-        Some(IndexBytes(bytes))
-    }
-
-    /// The same with a checksum at the end, which is verified.
-    fn read_checked(&mut self, at: u64, length: u64) -> Option<IndexBytes> {
-        let bytes = self.read(at, length)?;
-        let (data, sum) = bytes.0.split_last_chunk()?;
-        // a fuzzer would not get past it
-        (cfg!(fuzzing) || checksum::lookup3(data) == u32::from_le_bytes(*sum)).then_some(bytes)
-    }
-}
-
-/// Bytes of a file, with numbers of up to 8 bytes, little-endian.
-struct IndexBytes(Vec<u8>);
-
-impl IndexBytes {
-    fn number(&self, at: usize, length: usize) -> Option<u64> {
-        number(&self.0, at, length)
-    }
-}
-
-fn number(bytes: &[u8], at: usize, length: usize) -> Option<u64> {
-    let mut number = [0; 8];
-    number.get_mut(..length)?.copy_from_slice(bytes.get(at..at.checked_add(length)?)?);
-    Some(u64::from_le_bytes(number))
 }
 
 /// The message of a header that says how values are laid out, and where it is.
@@ -173,28 +108,6 @@ fn layout(file: &mut IndexFile, header: u64) -> Option<(u64, IndexBytes)> {
         }
     }
     None
-}
-
-impl ChunkIndex {
-    /// Numbers of chunks along the dimensions of the largest shape, and that of all; 1 along one without a limit.
-    fn grid(&self) -> Option<([u64; 3], u64)> {
-        let along = |side: usize| self.limits[side].map_or(1, |limit| limit.div_ceil(self.chunk[side].max(1)));
-        let grid = [along(0), along(1), along(2)];
-        let all = grid.iter().try_fold(1u64, |all, &count| all.checked_mul(count))?;
-        Some((grid, all))
-    }
-
-    /// Position of the first value of a chunk, by its number among the chunks of `grid`, of which the dimension `slowest` comes
-    /// first.
-    fn first(&self, mut number: u64, grid: &[u64; 3], slowest: usize) -> Option<[u64; 3]> {
-        let mut first = [0; 3];
-        for side in (0..3).rev().filter(|&side| side != slowest) {
-            first[side] = (number % grid[side]).checked_mul(self.chunk[side])?;
-            number /= grid[side];
-        }
-        first[slowest] = number.checked_mul(self.chunk[slowest])?;
-        Some(first)
-    }
 }
 
 /// Chunks of one size that follow each other, all of them, in a file of `length` bytes.

@@ -1,0 +1,71 @@
+//! What is asked of an output: how its slices are stored, and which they are.
+
+use super::compression::Compression;
+use super::encoding::Encoding;
+use super::form::PageForm;
+use super::stamp::PageContent;
+use serde::{Deserialize, Serialize};
+use strum::{Display, EnumString, IntoStaticStr, VariantArray};
+
+/// Version of OME-Zarr; 0.4 is of Zarr 2, 0.5 of Zarr 3.
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, Default, Display, EnumString, IntoStaticStr, VariantArray, Serialize, Deserialize,
+)]
+pub enum OmeZarr {
+    /// which most viewers read
+    #[default]
+    #[serde(rename = "0.4")]
+    #[strum(serialize = "0.4")]
+    V04,
+    /// the newest
+    #[serde(rename = "0.5")]
+    #[strum(serialize = "0.5")]
+    V05,
+}
+
+/// How slices are stored: their samples, and what files make of these.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct SliceStorage {
+    pub encoding: Encoding,
+    pub compression: Compression,
+    /// Version of OME-Zarr.
+    pub ome_zarr: OmeZarr,
+    /// Files of an HDF5 output, if there are several.
+    pub hdf5_parts: Option<u32>,
+    pub content: PageContent,
+}
+
+/// Samples of pages as they are.
+impl From<Encoding> for SliceStorage {
+    fn from(encoding: Encoding) -> SliceStorage {
+        let (compression, ome_zarr) = (Compression::None, OmeZarr::default());
+        SliceStorage { encoding, compression, ome_zarr, hdf5_parts: None, content: PageContent::Pages }
+    }
+}
+
+/// What is asked of an output.
+pub struct OutputRequest {
+    /// What every page is like.
+    pub page: PageForm,
+    /// Numbers of all slices of the run, ascending; some may be written by other jobs.
+    pub run: Vec<usize>,
+    /// The run file that leads to these slices; may be empty.
+    pub run_file: String,
+    /// Version of OME-Zarr, if slices go to that.
+    pub ome_zarr: OmeZarr,
+    /// Files of an HDF5 output, if there are several.
+    pub hdf5_parts: Option<u32>,
+}
+
+impl OutputRequest {
+    pub(super) fn new(
+        (width, height): (usize, usize),
+        storage: SliceStorage,
+        run: Vec<usize>,
+        software: &str,
+    ) -> OutputRequest {
+        let SliceStorage { encoding, compression, ome_zarr, hdf5_parts, content: _ } = storage;
+        let page = PageForm { width, height, encoding, compression, software: software.to_owned(), stamp: None };
+        OutputRequest { page, run, run_file: String::new(), ome_zarr, hdf5_parts }
+    }
+}

@@ -1,0 +1,113 @@
+//! An output of one volume, and what becomes of the volume until it has its name.
+
+use super::container::{Container, OpenVolume};
+use super::description::VolumeDescription;
+use super::paths::{is_there, unfinished, volume_lock};
+use crate::error::{Error, Result};
+use crate::files::{Lock, temporary_path};
+use crate::sink::file::failed;
+use crate::sink::request::OutputRequest;
+use crate::sink::spec::OneFile;
+use rustix::fs::{CWD, RenameFlags, rename, renameat_with};
+use rustix::io::Errno;
+use std::io;
+use std::path::{Path, PathBuf};
+
+/// An output of one volume.
+#[derive(Clone, Debug)]
+pub(super) struct VolumeOutput<C> {
+    pub file: OneFile,
+    pub container: C,
+}
+
+impl<C: Container> VolumeOutput<C> {
+    /// The volume before it has its name.
+    pub fn unfinished(&self) -> PathBuf {
+        unfinished(&self.file.0)
+    }
+
+    /// What may not be done by two jobs at the same time.
+    pub fn alone(&self) -> Result<Lock> {
+        Lock::wait(&volume_lock(&self.file.0))
+    }
+
+    /// An error of writing.
+    pub fn failed(&self, error: &io::Error) -> Error {
+        failed(&self.file.0, error)
+    }
+
+    /// The error of an unfinished volume that may hold slices, and cannot be opened.
+    pub fn unreadable(&self, error: &io::Error) -> Error {
+        Error::output(
+            &self.unfinished(),
+            format!(
+                "this unfinished output is kept, but cannot be read: {error}; correct this and run again, or remove it to \
+                 start from scratch"
+            ),
+        )
+    }
+
+    /// Whether a volume is of the run with this description.
+    pub fn is_of_run(&self, path: &Path, description: &VolumeDescription) -> io::Result<bool> {
+        Ok(self.container.open(path, false)?.description().is_of_the_run_of(description))
+    }
+
+    /// Whether slices of the run with this description may be added to a volume.
+    pub fn may_go_on(&self, path: &Path, description: &VolumeDescription) -> io::Result<bool> {
+        Ok(self.is_of_run(path, description)? && self.container.is_as_made(path, description)?)
+    }
+
+    /// The volume to which slices go. Of what is there that of the same run is kept.
+    pub fn prepare(&self, request: &OutputRequest) -> Result<Box<dyn OpenVolume>> {
+        let description = self.container.describe(request);
+        let unfinished = self.unfinished();
+        let goes_on = is_there(&unfinished).and_then(|there| Ok(there && self.may_go_on(&unfinished, &description)?));
+        if !goes_on.map_err(|e| self.unreadable(&e))? {
+            self.container.remove(&unfinished).map_err(|e| self.failed(&e))?;
+            // a finished output that cannot be opened stays until it is replaced
+            if self.may_go_on(&self.file.0, &description).unwrap_or(false) {
+                rename(&self.file.0, &unfinished).map_err(|e| self.failed(&e.into()))?;
+                self.container.hide_parts(&description).map_err(|e| self.failed(&e))?;
+            } else {
+                let temporary = temporary_path(&self.file.0).map_err(|e| self.failed(&e))?;
+                let made = self.container.make(&temporary, &description, &request.run_file);
+                // a full disk may have cut it without an error
+                let whole = made.and_then(|()| self.container.open(&temporary, false));
+                let named = whole.and_then(|_| Ok(rename(&temporary, &unfinished)?));
+                named.inspect_err(|_| drop(self.container.remove(&temporary))).map_err(|e| self.failed(&e))?;
+            }
+        }
+        self.container.open(&unfinished, true).map_err(|e| self.failed(&e))
+    }
+
+    /// Gives a complete volume its name, in the place of what has it.
+    pub fn publish(&self, description: &VolumeDescription, overwrite: bool) -> Result<()> {
+        let (path, unfinished) = (&self.file.0, self.unfinished());
+        let there = path.symlink_metadata().is_ok();
+        if there && !overwrite {
+            let why = "was created in the meantime; is another run writing to the same --output?";
+            return Err(Error::output(path, why));
+        }
+        self.container.show_parts(description).map_err(|e| self.failed(&e))?;
+        let swapped = there.then(|| renameat_with(CWD, &unfinished, CWD, path, RenameFlags::EXCHANGE));
+        let named = match swapped {
+            Some(Ok(())) => return self.container.remove(&unfinished).map_err(|e| self.failed(&e)),
+            // a file system that cannot exchange names; only a single file need not make way first
+            Some(Err(Errno::INVAL | Errno::NOSYS | Errno::OPNOTSUPP)) if !self.container.is_single(path) => {
+                self.container.remove(path).and_then(|()| Ok(rename(&unfinished, path)?))
+            }
+            Some(Err(Errno::INVAL | Errno::NOSYS | Errno::OPNOTSUPP)) | None => {
+                rename(&unfinished, path).map_err(io::Error::from)
+            }
+            Some(Err(e)) => Err(e.into()),
+        };
+        named.map_err(|e| self.failed(&e))
+    }
+
+    /// The volume that has slices of the output: unfinished or finished.
+    pub fn present(&self) -> Option<(PathBuf, io::Result<Box<dyn OpenVolume>>)> {
+        let path = [self.unfinished(), self.file.0.clone()].into_iter().find(|path| path.exists())?;
+        let volume = self.container.open(&path, false);
+        Some((path, volume))
+    }
+}

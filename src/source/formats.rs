@@ -1,0 +1,66 @@
+//! The formats of stacks: which of them a path is of.
+
+use super::tiff::TiffPages;
+use super::zarr::{ZarrFrames, is_zarr};
+use super::{RawVolume, Stack, edf, hdf5};
+use crate::error::{Error, Result};
+use crate::memory;
+use std::path::Path;
+
+impl Stack {
+    /// Opens `spec`: a directory (its `*.tif` and `*.tiff`), a glob, `list FILE` with a path a line, or one TIFF of any number
+    /// of pages; an HDF5 file, with `::/DATASET` if it has several; a directory of Zarr; EDF; or a raw volume
+    /// ([`RAW_FORM`](super::RAW_FORM)). `flag` is used in messages, for example `--sinograms`.
+    ///
+    /// # Errors
+    /// [`Error::Input`] when there are no files, a file is not a TIFF, is damaged or truncated, when
+    /// pages differ in size or sample type, when a file of the directory or glob is not named like the
+    /// others, or when names have several orders; [`Error::Usage`] for a malformed glob.
+    pub fn open(spec: &str, flag: &str) -> Result<Stack> {
+        Stack::open_within(spec, flag, memory::available() / 2)
+    }
+
+    /// The same, where chunks that are decoded may take a part of `memory`, in bytes.
+    ///
+    /// # Errors
+    /// Those of [`open`](Self::open).
+    pub fn open_within(spec: &str, flag: &str, memory: u64) -> Result<Stack> {
+        Stack::open_by(spec, flag, memory, None)
+    }
+
+    /// The same, where `by` is the number in the names of files that is their order, from 1, if the user has chosen one.
+    ///
+    /// # Errors
+    /// Those of [`open`](Self::open), and [`Error::Usage`] where there is no choice.
+    pub fn open_by(spec: &str, flag: &str, memory: u64, by: Option<usize>) -> Result<Stack> {
+        if let (Some(_), Some(format)) = (by, Stack::other_format(spec).filter(|_| !edf::is_edf(spec))) {
+            return Err(Error::usage(format!(
+                "--order-by: is about the names of TIFF and EDF files, but {flag} {spec} is {format}; leave --order-by out"
+            )));
+        }
+        if let Some((file, dataset)) = hdf5::dataset_path(spec) {
+            return hdf5::stack(file, dataset, flag, memory);
+        }
+        if is_zarr(Path::new(spec)) {
+            return Ok(Stack::of(flag, spec, ZarrFrames::open(Path::new(spec), flag, memory)?));
+        }
+        if RawVolume::looks_like(spec) {
+            return Ok(Stack::of(flag, spec, RawVolume::parse(spec, flag)?.open(flag)?));
+        }
+        if edf::is_edf(spec) {
+            return Ok(Stack::of(flag, spec, edf::open(spec, flag, by)?));
+        }
+        Ok(Stack::of(flag, spec, TiffPages::open(spec, flag, by)?))
+    }
+
+    /// The format of what `spec` names, if it is not TIFF.
+    pub(super) fn other_format(spec: &str) -> Option<&'static str> {
+        match spec {
+            _ if hdf5::dataset_path(spec).is_some() => Some("HDF5"),
+            _ if is_zarr(Path::new(spec)) => Some("Zarr"),
+            _ if RawVolume::looks_like(spec) => Some("a raw volume"),
+            _ if edf::is_edf(spec) => Some("EDF"),
+            _ => None,
+        }
+    }
+}

@@ -1,0 +1,101 @@
+//! Files of HDF5: what they are known by, opening them with the library, and advice about what it cannot open.
+
+use super::FileResult;
+use crate::files::open_regular;
+use std::fs::File;
+use std::os::unix::fs::FileExt;
+use std::path::Path;
+
+/// Signature of an HDF5 file, at its start or after a user block.
+const SIGNATURE: [u8; 8] = *b"\x89HDF\r\n\x1a\n";
+
+/// Whether a file has the signature of an HDF5 file.
+pub fn is_hdf5(path: &Path) -> bool {
+    open_regular(path).is_ok_and(|file| has_signature(&file).unwrap_or(false))
+}
+
+fn has_signature(file: &File) -> std::io::Result<bool> {
+    let length = file.metadata()?.len();
+    let mut at = 0;
+    let mut found = [0; 8];
+    while at + 8 <= length {
+        file.read_exact_at(&mut found, at)?;
+        if found == SIGNATURE {
+            return Ok(true);
+        }
+        at = if at == 0 { 512 } else { at.saturating_mul(2) };
+    }
+    Ok(false)
+}
+
+/// Cache of decompressed chunks in the library: chunks of several frames are needed repeatedly.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct ChunkCache {
+    pub bytes: u64,
+    /// Slots of the hash table of chunks.
+    pub slots: u64,
+}
+
+impl ChunkCache {
+    /// Largest cache of a scan in bytes,
+    pub const MOST: u64 = 64 << 20;
+    /// and divisor of the available memory.
+    const SHARE: u64 = 8;
+    /// Slots for the largest cache: a prime, about a hundred for each chunk;
+    const SLOTS: u64 = 12_421;
+    /// and for a small one, the default of the library.
+    const LEAST_SLOTS: u64 = 521;
+    /// Preference for evicting chunks that were read completely, the default of the library. At 1, version 1.10.8 never
+    /// evicts a chunk that was read in part, whatever the limit.
+    pub const PREFERENCE: f64 = 0.75;
+
+    /// The cache of a stack that is none of a scan.
+    pub const SMALL: ChunkCache = ChunkCache { bytes: 8 << 20, slots: ChunkCache::SLOTS / 8 };
+
+    /// The cache of each of `datasets` datasets.
+    pub fn of(memory: u64, datasets: u64) -> ChunkCache {
+        let bytes = (memory / ChunkCache::SHARE).min(ChunkCache::MOST) / datasets.max(1);
+        ChunkCache { bytes, slots: (ChunkCache::SLOTS * bytes / ChunkCache::MOST).max(ChunkCache::LEAST_SLOTS) }
+    }
+}
+
+/// Opens a file with the library, whose cache of chunks this is.
+pub(super) fn open_file(path: &Path, cache: ChunkCache) -> FileResult<hdf5_metno::File> {
+    let plain = match open_regular(path) {
+        Err(e) if e.kind() == std::io::ErrorKind::NotFound => return Err("does not exist; check the path".into()),
+        Err(e) if e.kind() == std::io::ErrorKind::InvalidInput => {
+            return Err(format!("is not an HDF5 file: {e}; give TIFF files with --projections or --sinograms"));
+        }
+        opened => opened.map_err(|e| format!("cannot be read: {e}; check the path and the permissions"))?,
+    };
+    if !has_signature(&plain).unwrap_or(false) {
+        return Err("is not an HDF5 file; give TIFF files with --projections or --sinograms".into());
+    }
+    hdf5_metno::silence_errors(true);
+    let mut options = hdf5_metno::File::with_options();
+    options.with_fapl(|access| access.chunk_cache(cache.slots as usize, cache.bytes as usize, ChunkCache::PREFERENCE));
+    options.open(path).map_err(|e| {
+        let message = e.to_string();
+        let advice = match message {
+            ref m if m.contains("lock") => {
+                "wait until no program writes to it, or set HDF5_USE_FILE_LOCKING=FALSE if its file system has no locks"
+            }
+            _ => advice_for(&message, "copy or write it again"),
+        };
+        format!("cannot be opened: {message}; {advice}")
+    })
+}
+
+/// What to do about a name of what is no regular file.
+pub(super) const SPECIAL_ADVICE: &str = "put the file there, or correct the path in the HDF5 file";
+
+/// What to do about what the library cannot open: it may be older than what wrote it.
+pub(super) fn advice_for<'a>(message: &str, otherwise: &'a str) -> &'a str {
+    if message.contains("version number") {
+        "use an fbp built with a newer HDF5 library, or write it again for older ones (h5py: libver=\"earliest\")"
+    } else if message.contains("expected a regular file") {
+        SPECIAL_ADVICE
+    } else {
+        otherwise
+    }
+}

@@ -1,0 +1,46 @@
+//! Files of chunks.
+
+use super::FileResult;
+use crate::files::open_regular;
+use crate::visible::Shown;
+use std::fs::File;
+use std::io;
+use std::ops::Range;
+use std::os::unix::fs::FileExt;
+use std::path::PathBuf;
+
+/// An open file with a chunk.
+#[derive(Debug)]
+pub struct StoredChunk {
+    pub file: File,
+    pub path: PathBuf,
+    /// Bytes of the chunk, if the file has several.
+    pub bytes: Option<Range<u64>>,
+}
+
+impl StoredChunk {
+    /// Opens the file of one chunk.
+    ///
+    /// # Errors
+    /// Those of the system.
+    pub fn open(path: PathBuf) -> io::Result<StoredChunk> {
+        Ok(StoredChunk { file: open_regular(&path)?, path, bytes: None })
+    }
+
+    fn failed<T>(&self, e: &io::Error) -> FileResult<T> {
+        Err(format!("chunk {} cannot be read: {e}; check the path and the permissions", self.path.shown()))
+    }
+
+    /// Bytes of the chunk in the file.
+    pub(super) fn place(&self) -> FileResult<Range<u64>> {
+        match &self.bytes {
+            Some(bytes) => Ok(bytes.clone()),
+            None => self.file.metadata().map_or_else(|e| self.failed(&e), |meta| Ok(0..meta.len())),
+        }
+    }
+
+    /// Reads bytes from an offset of the file on.
+    pub(super) fn read(&self, offset: u64, out: &mut [u8]) -> FileResult<()> {
+        self.file.read_exact_at(out, offset).or_else(|e| self.failed(&e))
+    }
+}

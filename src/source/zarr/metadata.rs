@@ -1,0 +1,66 @@
+//! Metadata of groups and arrays in their directories, and where the array of an image is.
+
+use super::FileResult;
+use crate::files::read_text;
+use crate::visible::Shown;
+use serde_json::Value;
+use std::fs;
+use std::io::ErrorKind;
+use std::path::{Component, Path, PathBuf};
+
+/// Whether a path is that of a Zarr group or array.
+pub fn is_zarr(path: &Path) -> bool {
+    ["zarr.json", ".zgroup", ".zarray", ".zattrs"].iter().any(|name| path.join(name).is_file())
+}
+
+/// The attributes of the group or array in a directory; null where there are none.
+///
+/// # Errors
+/// When they are no JSON, with the name of the file.
+pub fn attributes(directory: &Path) -> FileResult<Value> {
+    match json_of(&directory.join("zarr.json"))? {
+        Some(meta) => Ok(meta["attributes"].clone()),
+        None => Ok(json_of(&directory.join(".zattrs"))?.unwrap_or_default()),
+    }
+}
+
+/// The content of a file of metadata, if it is there.
+pub(super) fn json_of(path: &Path) -> FileResult<Option<Value>> {
+    match read_text(path) {
+        Ok(text) => {
+            let json = serde_json::from_str(&text).map_err(|e| format!("{} is no JSON: {e}", path.shown()))?;
+            Ok(Some(json))
+        }
+        Err(e) if e.kind() == ErrorKind::NotFound => Ok(None),
+        Err(e) => Err(format!("{} cannot be read: {e}; check the path and the permissions", path.shown())),
+    }
+}
+
+/// The directory of the array to read: the path itself, or the first level of the first image of a group.
+pub(super) fn array_of(path: &Path) -> FileResult<PathBuf> {
+    let group = json_of(&path.join("zarr.json"))?;
+    if path.join(".zarray").is_file() || group.is_some_and(|meta| meta["node_type"] == "array") {
+        return Ok(path.to_owned());
+    }
+    let attributes = attributes(path)?;
+    let images = [&attributes["ome"]["multiscales"], &attributes["multiscales"]];
+    let level = images.iter().find_map(|images| images[0]["datasets"][0]["path"].as_str());
+    let level = level.ok_or_else(|| no_image(path))?;
+    let plain = Path::new(level).components().all(|part| matches!(part, Component::Normal(_) | Component::CurDir));
+    if !plain {
+        return Err(format!("names the level {level:?}, which is outside it; name the directory of the array"));
+    }
+    Ok(path.join(level))
+}
+
+/// What is wrong with a group that is no image, but may have images or arrays in it.
+fn no_image(path: &Path) -> String {
+    let entries = fs::read_dir(path).into_iter().flatten().flatten().map(|entry| entry.path());
+    match entries.filter(|inside| is_zarr(inside)).min() {
+        Some(first) => format!(
+            "is a Zarr group without an OME-Zarr image; name one of the images or arrays in it, such as {}",
+            first.shown()
+        ),
+        None => "is a Zarr group with neither an OME-Zarr image nor an array; name the directory of one".into(),
+    }
+}
