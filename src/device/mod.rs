@@ -3,6 +3,8 @@
 //! This module, `fft`, `check` and `engine` are the only ones that use OpenCL; this one and `fft` are the only ones
 //! with `unsafe` code. Every unsafe block states which rule of the driver's interface it satisfies.
 
+mod allocations;
+mod buffer_layout;
 mod copies;
 mod gridding;
 mod host_memory;
@@ -13,6 +15,7 @@ mod select;
 mod session;
 mod steps;
 
+pub use buffer_layout::BufferLayout;
 pub use gridding::{GridForm, GridMemory, grid_sides, grid_values};
 pub use host_memory::HostMemory;
 pub use launch::BackProjector;
@@ -24,9 +27,9 @@ pub use steps::{
     AddedProfiles, AirCorrection, BlockCorrector, BlockPlace, BlockShape, ColumnCorrection, ColumnOrder,
     ColumnProducts, ColumnSum, ColumnSums, CopiedProjections, DetectorBatch, DetectorRows, DeviceRows, DeviceValues,
     EncodedSlices, FieldImages, Gap, ImageFilter, ImageFilterForm, ImagePart, ImageSteps, ImageTransform,
-    ImageTransforms, LowFrequencies, OutlierForm, OutlierRemover, OutlierRows, PieceSize, ProjectionState,
-    RotationForm, RowBlocks, RowCorrection, RowCounts, RowExtender, RunningMedians, SampleBinner, SampleOrder,
-    SinogramBatch, SinogramShape, SliceCounter, SliceCounts, SliceEncoder, SmoothedFits, WaveletTransform,
+    ImageTransforms, ImagesTarget, LowFrequencies, OutlierForm, OutlierRemover, OutlierRows, PieceSize,
+    ProjectionState, RotationForm, RowBlocks, RowCorrection, RowCounts, RowExtender, RunningMedians, SampleBinner,
+    SampleOrder, SinogramBatch, SinogramShape, SliceCounter, SliceCounts, SliceEncoder, SmoothedFits, WaveletTransform,
 };
 
 use crate::error::{Error, Result};

@@ -1,5 +1,6 @@
 //! A context with its queues on one device, and operations on them.
 
+use super::allocations::Allocations;
 use super::gridding::GridMemory;
 use super::programs::{BuiltProgram, ProgramRequest, ProgramStore};
 use super::{FoundDevice, ImageTransforms, cl_error, fault, images};
@@ -15,6 +16,7 @@ use opencl3::memory::{Buffer, CL_MEM_READ_ONLY, CL_MEM_READ_WRITE, ClMem, Image}
 use opencl3::program::Program;
 use opencl3::types::cl_mem_flags;
 use serde::Serialize;
+use std::collections::BTreeMap;
 use std::ops::Deref;
 use std::ptr;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
@@ -37,6 +39,7 @@ pub struct Session {
     store: Option<ProgramStore>,
     /// Programs that were compiled from source.
     compiled: AtomicUsize,
+    allocations: Allocations,
     /// Queue for kernels and commands that wait for them.
     pub(crate) queue: Queue,
     pub(crate) uploads: Queue,
@@ -97,6 +100,7 @@ impl Session {
             programs: Mutex::default(),
             store: None,
             compiled: AtomicUsize::new(0),
+            allocations: Allocations::default(),
             queue: queue()?,
             uploads: queue()?,
             copies: queue()?,
@@ -133,7 +137,8 @@ impl Session {
 
     /// The same device, buffers and programs with other queues, whose kernels run beside those of this session.
     pub fn beside(&self) -> Result<Self> {
-        self.like(Session::with_queues(self.context.clone(), &self.device)?)
+        let beside = self.like(Session::with_queues(self.context.clone(), &self.device)?)?;
+        Ok(Session { allocations: self.allocations.clone(), ..beside })
     }
 
     /// Opens the device again.
@@ -244,7 +249,20 @@ impl Session {
             return Err(failed(ClError(CL_MEM_OBJECT_ALLOCATION_FAILURE)));
         }
         // SAFETY: no host memory is handed over.
-        unsafe { Buffer::create(&self.context, flags, count.max(1), ptr::null_mut()) }.map_err(failed)
+        let buffer = unsafe { Buffer::create(&self.context, flags, count.max(1), ptr::null_mut()) }.map_err(failed)?;
+        self.allocations.add(what, bytes);
+        Ok(buffer)
+    }
+
+    /// Bytes that were allocated on the device since the last call of [`forget_allocations`](Self::forget_allocations), by what
+    /// they are for.
+    pub fn allocated(&self) -> BTreeMap<String, u64> {
+        self.allocations.all()
+    }
+
+    /// Begins to count allocations anew: those of checks, for example, are free again.
+    pub fn forget_allocations(&self) {
+        self.allocations.clear();
     }
 
     /// Checks that a buffer can hold `count` values.
@@ -429,6 +447,9 @@ impl SinogramStore {
             .map_err(|e| {
                 cl_error(&format!("creating an image of {bins} x {projections} texels"), session.device_name(), e)
             })?;
+        if image.is_some() {
+            session.allocations.add("the sinogram as an image", bytes);
+        }
         Ok(SinogramStore { buffer, image, grids: None, size: [bins, projections] })
     }
 

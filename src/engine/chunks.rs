@@ -11,15 +11,15 @@ use crate::error::{Error, Result};
 use crate::feed::{DeviceFeed, FedChunk, FeedPlan, Piece};
 use crate::fft::{FilterSetup, Filtered, RowBatch, RowStage, RowTransform};
 use crate::geometry::{Cut, Geometry};
-use crate::kernel::{EncodedSample, KernelSource, KernelSpec, Padding, RowFilter, StepBackend};
-use crate::plan::Plan;
+use crate::kernel::{KernelSource, KernelSpec, Padding, RowFilter, StepBackend};
+use crate::plan::{Plan, encoded_sample};
 use crate::recipe::Recipe;
-use crate::sink::Dtype;
 use crate::spectrum::{Filter, scaled_spectrum};
 use opencl3::event::Event;
 use opencl3::memory::{Buffer, CL_MEM_READ_WRITE, ClMem};
 use serde::Serialize;
 use std::borrow::Borrow;
+use std::collections::BTreeMap;
 use std::ops::Range;
 use std::time::Instant;
 
@@ -181,6 +181,7 @@ impl Engine {
     }
 
     fn assemble(session: Session, setup: &Setup, transform: Option<Box<dyn RowTransform>>) -> Result<Self> {
+        session.forget_allocations();
         let geometry = setup.geometry;
         let spec = setup.spec;
         let source = spec.generate()?;
@@ -311,6 +312,11 @@ impl Engine {
         if let (Some(encoder), Some(range)) = (&mut self.kernels.encoder, range) {
             encoder.set_range(range);
         }
+    }
+
+    /// Bytes that the engine has allocated on its device, by what they are for.
+    pub fn allocated(&self) -> BTreeMap<String, u64> {
+        self.session.allocated()
     }
 
     /// The session, for another engine on the same device: programs that both use are built once.
@@ -499,16 +505,6 @@ impl ChunkKernels {
             false => (filter + host, back_projection),
         };
         Ok(DeviceSeconds { filter, back_projection, ..DeviceSeconds::default() })
-    }
-}
-
-/// What samples of this type are for a device.
-pub(super) fn encoded_sample(dtype: Dtype) -> EncodedSample {
-    match dtype {
-        Dtype::F32 => EncodedSample::Float,
-        Dtype::F16 => EncodedSample::Half,
-        Dtype::U16 => EncodedSample::Unsigned16,
-        Dtype::U8 => EncodedSample::Unsigned8,
     }
 }
 

@@ -1,6 +1,5 @@
 //! Prepares a device for a run: checks its kernel, once for each device and driver, and avoids incorrect ones.
 
-use super::chunks::encoded_sample;
 use crate::cache::{StoredVerdict, Verdicts};
 use crate::check::{DeviceSteps, KernelTest, StepError, TestShape};
 use crate::device::{self, DeviceList, FoundDevice, PROGRAMS, ProgramStore, Session};
@@ -12,7 +11,7 @@ use crate::job::Job;
 use crate::kernel::{EncodedSample, KernelSource, StepBackend, StepBackends};
 use crate::known::KnownFailures;
 use crate::margins::margin;
-use crate::plan::{Avoid, Memory, Plan, Refused, Request, Scan};
+use crate::plan::{Avoid, Memory, Plan, Refused, Request, Scan, encoded_sample};
 use crate::profile::{Choice, Profile, ProfileStore, TUNED};
 use crate::report::Reporter;
 use crate::source::StoredRows;

@@ -1,6 +1,7 @@
 //! Where sinograms come from.
 
 use super::levels;
+use crate::device::RowCorrection;
 use crate::error::{Error, Result};
 use crate::feed::{HostFeed, ScanRows};
 use crate::files::read_numbers;
@@ -188,7 +189,7 @@ fn samples(stacks: &Stacks, preparation: &Preparation, used: &[usize], sinograms
         blocks: correction.as_ref().and_then(|correction| preparation.blocks(&correction.images, used.len())),
         correctable: correction.is_some(),
         whole_frames: !sinograms && stacks.data.has_whole_frames(),
-        fields: [&stacks.flats, &stacks.flats2, &stacks.darks].into_iter().flatten().count(),
+        flats: correction.as_ref().map_or(0, RowCorrection::flats),
     }
 }
 

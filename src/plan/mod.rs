@@ -9,6 +9,7 @@ mod sizes;
 
 pub use kernel_choice::{Avoid, Refused};
 pub use scan::{HeldByHost, SampleShape, Scan, StackShape, binned};
+pub use sizes::encoded_sample;
 
 use crate::device::{BlockPlace, BlockShape};
 use crate::error::{Error, Result};
@@ -18,7 +19,7 @@ use crate::kernel::{KernelSpec, RowFilter, SLICE_MODES, StepBackend, StepBackend
 use crate::profile::{Choice, Profile};
 use crate::recipe::Recipe;
 use kernel_choice::choose;
-use sizes::{Chunks, Kept, Sizes};
+use sizes::{Chunks, Kept, OnDevice, Sizes};
 
 /// One buffer of the plan.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -159,6 +160,8 @@ impl Plan {
         let sizes = Sizes::new(request, &chosen, rows, steps)?;
         let cut = sizes.cut(may_cut)?;
         let Chunks { chunk, sets, ahead, pieces, host_bytes } = sizes.chunks(cut);
+        let there =
+            OnDevice { sinograms: (sets + ahead) * chunk, slices: sets * chunk, sets, piece: pieces.read as u64 };
         let notes = chosen.notes.iter().cloned().chain(sizes.notes(cut)).collect();
         let mut plan = Plan {
             profile: choice.profile.clone(),
@@ -173,7 +176,7 @@ impl Plan {
             cut,
             pieces,
             blocks: sizes.corrected(cut, pieces.read, chunk as usize),
-            device_bytes: sizes.buffers(cut, [(sets + ahead) * chunk, sets * chunk]),
+            device_bytes: sizes.buffers(cut, there),
             host_bytes,
             spec: chosen.spec.clone(),
             notes,

@@ -33,8 +33,8 @@ pub struct SampleShape {
     pub stored: StoredRows,
     /// Rows of the detector.
     pub height: usize,
-    /// Number of flat and dark fields.
-    pub fields: usize,
+    /// Number of flat fields: before the scan, and after it.
+    pub flats: usize,
     /// Rows around those of a slice, or of a block, that a device needs, too.
     pub halo: usize,
     /// Rows that a device corrects together, if it must.
@@ -136,15 +136,8 @@ impl Scan {
             run_slices[execution.shard.map_or(0..run_slices.len(), |shard| shard.of(run_slices.len()))].to_vec();
         let geometry = Geometry { bins, size, roi, angles, axis, weights };
         let stored = StoredRows::unbinned(StoredSamples::F32, stack.bins);
-        let samples = SampleShape {
-            stored,
-            height: 0,
-            fields: 0,
-            halo: 0,
-            blocks: None,
-            correctable: false,
-            whole_frames: false,
-        };
+        let samples =
+            SampleShape { stored, height: 0, flats: 0, halo: 0, blocks: None, correctable: false, whole_frames: false };
         Ok(Scan {
             geometry,
             center,

@@ -2,11 +2,14 @@
 
 use super::kernel_choice::Chosen;
 use super::{Bytes, PIECES, Pieces, Request, SampleShape, WRITTEN_PIECES};
-use crate::device::{BlockPlace, BlockShape, GridForm, RowBlocks, SinogramShape, SliceCounter};
+use crate::device::{
+    BlockCorrector, BlockPlace, BlockShape, GridForm, ImagesTarget, RowBlocks, RowExtender, SinogramShape,
+    SliceCounter, SliceEncoder,
+};
 use crate::error::{Error, Result};
 use crate::facts::DeviceKind;
 use crate::geometry::{Cut, Roi};
-use crate::kernel::{Parameters, RowFilter, StepBackend, StepBackends, StepTarget};
+use crate::kernel::{EncodedSample, Parameters, RowFilter, StepBackend, StepBackends, StepTarget};
 use crate::sink::Dtype;
 use crate::units::human;
 
@@ -73,6 +76,18 @@ struct GridBytes {
     tables: Option<u64>,
 }
 
+/// How much of a run is on the device at a time.
+#[derive(Clone, Copy, Default)]
+pub(super) struct OnDevice {
+    /// Sinograms and slices.
+    pub sinograms: u64,
+    pub slices: u64,
+    /// Chunks of slices.
+    pub sets: u64,
+    /// Rows of a piece that the device corrects at once.
+    pub piece: u64,
+}
+
 /// How many slices are where at a time.
 pub(super) struct Chunks {
     /// On the device together.
@@ -83,6 +98,16 @@ pub(super) struct Chunks {
     pub pieces: Pieces,
     /// Of the pieces in the host's memory.
     pub host_bytes: u64,
+}
+
+/// The form in which a device encodes samples of a type.
+pub fn encoded_sample(dtype: Dtype) -> EncodedSample {
+    match dtype {
+        Dtype::F32 => EncodedSample::Float,
+        Dtype::F16 => EncodedSample::Half,
+        Dtype::U16 => EncodedSample::Unsigned16,
+        Dtype::U8 => EncodedSample::Unsigned8,
+    }
 }
 
 pub(super) fn sum(buffers: &[Bytes]) -> u64 {
@@ -220,9 +245,28 @@ impl<'a> Sizes<'a> {
         self.request.histogram && self.may_count(cut) && !self.mapped(cut)
     }
 
+    /// Bytes of the counts of slices, with the mask.
+    fn of_histograms(&self, cut: Cut, there: OnDevice) -> u64 {
+        let (height, sets) = (self.request.scan.geometry.roi.height, there.sets.max(1));
+        let of_set = SliceCounter::layout(height, (there.slices / sets) as usize).bytes();
+        let all = SliceCounter::mask_layout(height).bytes() + there.sets * of_set;
+        if self.counts_values(cut) { all } else { 0 }
+    }
+
+    /// Bytes for the encoding of slices, whose samples take the place of values.
+    fn of_encoding(&self, cut: Cut, there: OnDevice) -> u64 {
+        if self.steps(cut).slices == StepBackend::Host {
+            return 0;
+        }
+        let (roi, sample) = (self.request.scan.geometry.roi, encoded_sample(self.request.recipe.values.dtype));
+        let of_set = SliceEncoder::layout(sample, roi.width, (there.slices / there.sets.max(1)) as usize).bytes();
+        let sets = if sample == EncodedSample::Float { 0 } else { there.sets };
+        SliceEncoder::mask_layout(roi.height).bytes() + sets * of_set
+    }
+
     /// Bytes of the counts of a slice.
     fn of_counts(&self, cut: Cut) -> u64 {
-        if self.counts_values(cut) { SliceCounter::bytes(self.request.scan.geometry.roi.height) as u64 } else { 0 }
+        if self.counts_values(cut) { SliceCounter::layout(self.request.scan.geometry.roi.height, 1).bytes() } else { 0 }
     }
 
     /// Bytes of a slice that are copied to the device, and from it.
@@ -332,24 +376,27 @@ impl<'a> Sizes<'a> {
     }
 
     /// What the steps before the filter need on the device.
-    fn of_steps(&self, cut: Cut) -> [Bytes; 4] {
+    fn of_steps(&self, cut: Cut, there: OnDevice) -> [Bytes; 4] {
         let scan = self.request.scan;
         let StepBackends { rows, sinograms, .. } = self.steps(cut);
-        let bins = self.detector_bins();
         let projections = scan.geometry.projections();
-        let SampleShape { stored, fields, halo, .. } = scan.samples;
-        let most = self.most_pieces(cut)[0] as usize;
-        let [block, samples] = self.corrected(cut, most, most).map_or([0; 2], |shape| {
-            shape.bytes(stored, halo - shape.blocks.halo(), fields, self.pair_bytes(shape.blocks))
+        let SampleShape { stored, flats, halo, .. } = scan.samples;
+        let (piece, counted) = (there.piece as usize, (there.slices / there.sets.max(1)) as usize);
+        let images = ImagesTarget { facts: self.request.facts, backend: self.request.choice.profile.fft.images };
+        let [block, samples] = self.corrected(cut, piece, counted).map_or([0; 2], |shape| {
+            let halo = halo - shape.blocks.halo();
+            let samples = BlockCorrector::layout(&shape, stored, halo, flats, images);
+            [shape.kept_layout(), samples].map(|layout| layout.bytes())
         });
-        let extended = rows == StepBackend::Device && scan.field.is_some();
+        let extended = scan.field.as_ref().filter(|_| rows == StepBackend::Device);
+        let slices = self.chosen.spec.slices as usize;
         let stripes = if sinograms == StepBackend::Device { self.of_stripes() } else { 0 };
         [
             Bytes { what: "a block of rows", bytes: block },
             Bytes { what: "samples and fields", bytes: samples },
             Bytes {
                 what: "rows of the detector",
-                bytes: if extended { u64::from(self.chosen.spec.slices) * (4 * projections * bins) as u64 } else { 0 },
+                bytes: extended.map_or(0, |field| RowExtender::layout(field, slices, projections).bytes()),
             },
             Bytes { what: "stripes", bytes: stripes },
         ]
@@ -361,7 +408,7 @@ impl<'a> Sizes<'a> {
         let target = StepTarget { facts, sizes: &choice.profile.step_sizes };
         let (projections, bins) = (scan.geometry.projections(), self.detector_bins());
         let shape = SinogramShape { slices: self.stripes as usize, projections, bins };
-        recipe.steps.sinogram_scratch(target, shape) as u64
+        recipe.steps.sinogram_layout(target, shape).bytes()
     }
 
     /// Bytes of filtered rows of a pass, on their way to a layout.
@@ -391,7 +438,7 @@ impl<'a> Sizes<'a> {
     }
 
     /// Buffers on the device with so many sinograms and slices there.
-    pub fn buffers(&self, cut: Cut, [sinograms_there, slices_there]: [u64; 2]) -> Vec<Bytes> {
+    pub fn buffers(&self, cut: Cut, there: OnDevice) -> Vec<Bytes> {
         let geometry = &self.request.scan.geometry;
         let Chosen { spec, source, .. } = self.chosen;
         let row_bytes = (spec.texel.row_length(geometry.bins) * spec.element_bytes()) as u64;
@@ -401,16 +448,17 @@ impl<'a> Sizes<'a> {
         let of_blocks = |band| geometry.block_offsets_bytes(band, source.block);
         let tables = of_grids.unwrap_or_else(|| cut.bands(geometry.roi).map(of_blocks).sum());
         let kernels = [
-            Bytes { what: "sinograms", bytes: sinograms_there * self.in_part(cut) },
-            Bytes { what: "slices", bytes: slices_there * self.out_band(cut) },
-            Bytes { what: "histograms", bytes: slices_there * self.of_counts(cut) },
+            Bytes { what: "sinograms", bytes: there.sinograms * self.in_part(cut) },
+            Bytes { what: "slices", bytes: there.slices * self.out_band(cut) },
+            Bytes { what: "histograms", bytes: self.of_histograms(cut, there) },
+            Bytes { what: "encoded slices", bytes: self.of_encoding(cut, there) },
             Bytes { what: "padded rows", bytes: self.padded_rows(cut) + u64::from(spec.slices) * scratch },
             Bytes { what: "compound sinogram", bytes: sinogram },
             Bytes { what: "sinogram image", bytes: if spec.texel.format().is_some() { sinogram } else { 0 } },
             Bytes { what: "geometry tables", bytes: tables },
             Bytes { what: "grids", bytes: grids },
         ];
-        kernels.into_iter().chain(self.of_steps(cut)).collect()
+        kernels.into_iter().chain(self.of_steps(cut, there)).collect()
     }
 
     /// What gridding needs with so much of a pass on the device; `None` if a band has no grid.
@@ -457,7 +505,8 @@ impl<'a> Sizes<'a> {
     /// Bytes on the device with a pass cut so, and so many passes if none is cut.
     fn passes(&self, cut: Cut, passes: u64) -> Vec<Bytes> {
         let uncut = (passes * self.pass).min(self.request.scan.run_slices.len() as u64);
-        self.buffers(cut, [if cut == self.uncut() { uncut } else { self.cut_pass }; 2])
+        let (slices, sets) = if cut == self.uncut() { (uncut, passes) } else { (self.cut_pass, 1) };
+        self.buffers(cut, OnDevice { sinograms: slices, slices, sets, piece: self.most_pieces(cut)[0] })
     }
 
     /// Passes that are on the device together so that copies and kernels do not take turns. Sinograms are free when they are
@@ -549,7 +598,9 @@ impl<'a> Sizes<'a> {
         let of_slice = self.of_slice() + self.of_counts(cut);
         let whole_passes = |count: u64| count.max(slices) / slices * slices;
         let wanted = (CHUNK_TARGET / self.in_part(uncut).max(1)).min(run.div_ceil(CHUNKS).next_multiple_of(slices));
-        let free = self.budget(cut).saturating_sub(sum(&self.buffers(cut, [0; 2])));
+        let free = self.budget(cut).saturating_sub(sum(
+            &self.buffers(cut, OnDevice { piece: self.most_pieces(cut)[0], ..OnDevice::default() })
+        ));
         let chunk_of = |sets: u64| {
             let of_device = free / (sets * of_slice).max(1);
             (of_device >= slices)
@@ -579,7 +630,9 @@ impl<'a> Sizes<'a> {
     fn ahead(&self, cut: Cut, chunk: u64, sets: u64) -> u64 {
         let blocks = self.request.scan.samples.blocks.and(self.blocks(cut));
         let Some(shape) = blocks.filter(|shape| !shape.on_host() && self.request.memory.devices == 1) else { return 0 };
-        let left = self.budget(cut).saturating_sub(sum(&self.buffers(cut, [sets * chunk; 2])));
+        let slices = sets * chunk;
+        let there = OnDevice { sinograms: slices, slices, sets, piece: self.most_pieces(cut)[0] };
+        let left = self.budget(cut).saturating_sub(sum(&self.buffers(cut, there)));
         let chunks = (self.request.scan.slices.len() as u64).div_ceil(chunk.max(1));
         let of_block = (shape.blocks.rows as u64).div_ceil(chunk.max(1));
         (left / (chunk * self.in_part(cut)).max(1)).min(of_block).min(chunks.saturating_sub(sets))

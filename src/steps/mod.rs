@@ -27,7 +27,9 @@ pub use step::{Band, Data, DeviceSinogramStep, Ready, RowStep, RowSteps, Sinogra
 pub use stripes::Stripes;
 pub use tilt::{Tilt, is_searched};
 
-use crate::device::{ImageSteps, ProjectionState, RowBlocks, RowCorrection, RowCounts, Session, SinogramShape};
+use crate::device::{
+    BufferLayout, ImageSteps, ProjectionState, RowBlocks, RowCorrection, RowCounts, Session, SinogramShape,
+};
 use crate::error::Result;
 use crate::kernel::StepTarget;
 use crate::remark::Remark;
@@ -107,9 +109,9 @@ impl Steps {
         steps
     }
 
-    /// Memory in bytes that the steps on sinograms need on such a device, so many at a time.
-    pub fn sinogram_scratch(&self, target: StepTarget, shape: SinogramShape) -> usize {
-        self.stripes.iter().map(|method| method.device_memory(target, shape)).sum()
+    /// Buffers of the steps on sinograms on such a device, so many at a time.
+    pub fn sinogram_layout(&self, target: StepTarget, shape: SinogramShape) -> BufferLayout {
+        self.stripes.iter().map(|method| method.layout(target, shape)).fold(BufferLayout::default(), BufferLayout::and)
     }
 
     /// Number of rows of projections, of `bins` x `height`, that are corrected together, if a step needs blocks.

@@ -20,6 +20,7 @@ mod images;
 mod inputs;
 mod kernels;
 mod kill;
+mod memory;
 mod outliers;
 mod outputs;
 mod pairs;

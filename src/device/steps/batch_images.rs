@@ -1,15 +1,16 @@
 //! Steps on the images of a batch of projections, between the correction of its rows and -log.
 
-use super::Session;
 use super::block_shape::BlockShape;
 use super::image_filter::ImageFilter;
 use super::images::{DeviceRows, ImagePart, RowRotator};
 use super::row_correction::RowCorrection;
+use super::{BufferLayout, Session};
 use crate::error::{Error, Result};
-use crate::kernel::{CORRECTION_GROUP, generate_minus_log, power_of_two_group};
+use crate::facts::DeviceFacts;
+use crate::kernel::{CORRECTION_GROUP, ImageFilterBackend, generate_minus_log, power_of_two_group};
 use opencl3::event::Event;
 use opencl3::kernel::Kernel;
-use opencl3::memory::{Buffer, CL_MEM_READ_WRITE};
+use opencl3::memory::Buffer;
 use std::ops::Range;
 
 /// Steps on the images of a batch.
@@ -35,7 +36,7 @@ pub(super) struct ImageBatch {
 
 impl BatchImages {
     pub fn new(session: &Session, correction: &RowCorrection, shape: &BlockShape) -> Result<Self> {
-        let BlockShape { blocks, bins, height, batch, pairs, .. } = *shape;
+        let BlockShape { blocks, bins, height, pairs, .. } = *shape;
         let rotation = correction.images.rotation;
         let rotator = rotation.map(|form| RowRotator::new(session, form.degrees, [bins, height])).transpose()?;
         let filter = match (&correction.images.filter, blocks.images) {
@@ -49,16 +50,36 @@ impl BatchImages {
             let program = session.build(&source)?;
             session.kernel(&program, source.entry)
         };
-        let images = |what| session.buffer(shape.corrected() * batch * bins, CL_MEM_READ_WRITE, what);
+        let layout = Self::layout(shape, &session.facts, session.image_backend);
         Ok(BatchImages {
             minus_log: correction.minus_log.then(minus_log).transpose()?,
             group,
             bins,
-            transmissions: images("transmissions")?,
-            rotated: (rotator.is_some() && filter.is_some()).then(|| images("rotated rows")).transpose()?,
+            transmissions: layout.buffer(session, "transmissions")?,
+            rotated: (rotator.is_some() && filter.is_some())
+                .then(|| layout.buffer(session, "rotated rows"))
+                .transpose()?,
             rotator,
             filter,
         })
+    }
+
+    /// Buffers for blocks of this shape.
+    pub fn layout(shape: &BlockShape, facts: &DeviceFacts, backend: ImageFilterBackend) -> BufferLayout {
+        let BlockShape { blocks, bins, height, batch, pairs, .. } = *shape;
+        let (rows, rotation) = (shape.corrected() * batch * bins, blocks.rotation_halo > 0);
+        let mut layout = BufferLayout::default().with::<f32>("transmissions", rows).with_if::<f32>(
+            rotation && blocks.images.is_some(),
+            "rotated rows",
+            rows,
+        );
+        if rotation {
+            layout = layout.and(RowRotator::layout([bins, height]));
+        }
+        match blocks.images {
+            Some(size) => layout.and(ImageFilter::layout(facts, backend, size, pairs.max(1))),
+            None => layout,
+        }
     }
 
     /// Makes rows of the block of the transmissions; -log of what cannot be taken is counted in `counts`. Does not wait for the

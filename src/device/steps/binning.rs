@@ -1,12 +1,12 @@
 //! Binning on a device: averages squares of samples as they are stored.
 
-use super::Session;
 use super::samples::{DeviceSamples, SampleOrder, sample_form};
+use super::{BufferLayout, Session};
 use crate::error::Result;
 use crate::kernel::{BinningKernel, generate_binning};
 use crate::source::StoredRows;
 use opencl3::kernel::Kernel;
-use opencl3::memory::{Buffer, CL_MEM_READ_WRITE};
+use opencl3::memory::Buffer;
 
 /// The kernel with memory for means.
 pub struct SampleBinner {
@@ -33,8 +33,13 @@ impl SampleBinner {
             stored,
             order,
             group: session.step_target().row_group(),
-            means: session.buffer(4 * rows * stored.bins(), CL_MEM_READ_WRITE, "binned samples")?,
+            means: Self::layout(stored, rows).buffer(session, "binned samples")?,
         })
+    }
+
+    /// Buffers for at most `rows` binned rows of a projection at a time.
+    pub fn layout(stored: StoredRows, rows: usize) -> BufferLayout {
+        BufferLayout::default().with::<f32>("binned samples", rows * stored.bins())
     }
 
     /// Bins samples of some rows of some projections, in the order of the stack; the means are in the same order, as f32.

@@ -1,10 +1,8 @@
 //! How rows are corrected in blocks, and the bytes that this takes.
 
-use super::Session;
-use super::correction::RowCorrector;
 use super::images::RowBlocks;
 use super::samples::PieceSize;
-use crate::source::StoredRows;
+use super::{BufferLayout, Session};
 
 /// Where the corrected rows of a block stay until their slices have been computed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -70,27 +68,19 @@ impl BlockShape {
         if self.on_host() { 4 * (self.blocks.rows * self.projections * self.bins) as u64 } else { 0 }
     }
 
-    /// Bytes on the device, with `halo` rows more around what is corrected, so many field images, and the bytes for a pair of
-    /// images: of the block, or a batch of it, and of the rest.
-    pub fn bytes(&self, stored: StoredRows, halo: usize, fields: usize, pair_bytes: usize) -> [u64; 2] {
-        let BlockShape { blocks, bins, height, batch, pairs, .. } = *self;
-        let block = 4 * (blocks.rows * self.there() * bins) as u64;
-        let images = 4 * (self.corrected() * batch * bins) as u64 * self.images();
-        let spectra = (pairs * pair_bytes) as u64;
-        [block, RowCorrector::bytes(stored, [bins, height], self.size(), halo, fields) + images + spectra]
-    }
-
-    /// Projections of a block that are on the device.
-    fn there(&self) -> usize {
+    /// Buffers for what is kept of a block on the device.
+    pub fn kept_layout(&self) -> BufferLayout {
+        let BlockShape { blocks, bins, projections, batch, .. } = *self;
         match self.place {
-            BlockPlace::Nowhere => 0,
-            BlockPlace::Device => self.projections,
-            BlockPlace::Host { batches } => batches * self.batch,
+            BlockPlace::Nowhere => BufferLayout::default(),
+            BlockPlace::Device => {
+                BufferLayout::default().with::<f32>("a block of rows", blocks.rows * projections * bins)
+            }
+            BlockPlace::Host { batches } => BufferLayout::default().several::<f32>(
+                batches,
+                "a batch of a block of rows",
+                blocks.rows * batch * bins,
+            ),
         }
-    }
-
-    /// Images of every projection of a batch besides those of the block: before each step on images.
-    fn images(&self) -> u64 {
-        u64::from(self.blocks.rotation_halo > 0) + u64::from(self.blocks.images.is_some())
     }
 }

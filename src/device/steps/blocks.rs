@@ -6,16 +6,18 @@
 use super::batch_images::{BatchImages, ImageBatch};
 use super::block_shape::{BlockPlace, BlockShape};
 use super::copies::Copying;
-use super::correction::RowCorrector;
+use super::correction::{RowCorrector, RowsForm};
 use super::images::DeviceRows;
 use super::kept_block::KeptBlock;
 use super::row_correction::{DetectorBatch, RowCorrection, RowCounts};
 use super::samples::SampleOrder;
-use super::{Session, cl_error};
+use super::{BufferLayout, Session, cl_error};
 use crate::error::{Error, Result};
+use crate::facts::DeviceFacts;
+use crate::kernel::ImageFilterBackend;
 use crate::source::StoredRows;
 use opencl3::event::Event;
-use opencl3::memory::{Buffer, CL_MEM_READ_WRITE};
+use opencl3::memory::Buffer;
 
 /// Corrects blocks of rows.
 pub struct BlockCorrector {
@@ -29,6 +31,13 @@ struct BatchKernels {
     corrector: RowCorrector,
     /// What is done after it, if rows depend on those around them.
     images: Option<BatchImages>,
+}
+
+/// The device and what transforms images there.
+#[derive(Clone, Copy)]
+pub struct ImagesTarget<'a> {
+    pub facts: &'a DeviceFacts,
+    pub backend: ImageFilterBackend,
 }
 
 /// The corrected rows of the last block, `[row][projection][bin]`, where they are kept.
@@ -58,7 +67,7 @@ impl BlockCorrector {
         order: SampleOrder,
         shape: BlockShape,
     ) -> Result<Self> {
-        let BlockShape { blocks, bins, projections, batch, place, .. } = shape;
+        let BlockShape { blocks, projections, batch, place, .. } = shape;
         let images = correction.images.any();
         if batch == 0 || images && batch % 2 == 1 || projections != correction.projections.len() {
             return Err(Error::Internal(format!("batches of {batch} of {projections} projections")));
@@ -76,13 +85,30 @@ impl BlockCorrector {
             batches,
             kept: match place {
                 BlockPlace::Nowhere => KeptRows::Nowhere,
-                BlockPlace::Device => {
-                    let values = blocks.rows * projections * bins;
-                    KeptRows::Device(session.buffer(values, CL_MEM_READ_WRITE, "a block of rows")?)
+                BlockPlace::Device => KeptRows::Device(shape.kept_layout().buffer(session, "a block of rows")?),
+                BlockPlace::Host { batches } => {
+                    KeptRows::Host(Box::new(KeptBlock::new(session, &shape, &shape.kept_layout(), batches)?))
                 }
-                BlockPlace::Host { batches } => KeptRows::Host(Box::new(KeptBlock::new(session, &shape, batches)?)),
             },
         })
+    }
+
+    /// Buffers besides those of what is kept: for samples stored so, `halo` rows around a block that the removal of outliers
+    /// reads, and so many flat fields.
+    pub fn layout(
+        shape: &BlockShape,
+        stored: StoredRows,
+        halo: usize,
+        flats: usize,
+        images: ImagesTarget,
+    ) -> BufferLayout {
+        let BlockShape { bins, height, projections, .. } = *shape;
+        let form = RowsForm { stored, bins, height, size: shape.size(), halo, flats, projections };
+        let layout = RowCorrector::layout(form);
+        match shape.blocks.halo() > 0 {
+            true => layout.and(BatchImages::layout(shape, images.facts, images.backend)),
+            false => layout,
+        }
     }
 
     /// Ends what goes on in threads of its own.

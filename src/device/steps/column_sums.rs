@@ -1,11 +1,11 @@
 //! Sums over the columns of sinograms, and corrections of single values.
 
-use super::{DeviceValues, HostMemory, Queue, Session, SinogramBatch, SinogramShape, cl_error};
+use super::{BufferLayout, DeviceValues, HostMemory, Queue, Session, SinogramBatch, SinogramShape, cl_error};
 use crate::error::{Error, Result};
 use crate::kernel::{ColumnSumGroup, generate_column_sums};
 use opencl3::event::Event;
 use opencl3::kernel::Kernel;
-use opencl3::memory::{Buffer, CL_MEM_READ_WRITE};
+use opencl3::memory::Buffer;
 use opencl3::types::CL_NON_BLOCKING;
 use std::ops::Range;
 
@@ -70,10 +70,10 @@ impl ColumnSums {
     pub fn new(session: &Session, shape: SinogramShape, alive: usize) -> Result<Self> {
         let group = ColumnSumGroup::new(&session.facts);
         let program = session.build(&generate_column_sums(group, alive)?)?;
-        let count = shape.slices * shape.bins;
+        let (layout, count) = (Self::layout(shape), shape.slices * shape.bins);
         let sums = || -> Result<_> {
             Ok(HostSums {
-                sums: session.buffer(count, CL_MEM_READ_WRITE, "sums of columns")?,
+                sums: layout.buffer(session, "sums of columns")?,
                 memory: session.host_memory(2 * count)?,
                 copied: None,
             })
@@ -87,15 +87,18 @@ impl ColumnSums {
             group,
             sums: [sums()?, sums()?, sums()?],
             copies: session.new_queue()?,
-            gaps: session.buffer(count, CL_MEM_READ_WRITE, "bins to be interpolated")?,
+            gaps: layout.buffer(session, "bins to be interpolated")?,
             interpolated: None,
             shape,
         })
     }
 
-    /// Memory in bytes that is needed on a device for each sinogram.
-    pub fn device_memory(bins: usize) -> usize {
-        44 * bins
+    /// Buffers for sinograms of this size.
+    pub fn layout(shape: SinogramShape) -> BufferLayout {
+        let count = shape.slices * shape.bins;
+        BufferLayout::default()
+            .several::<[f32; 2]>(3, "sums of columns", count)
+            .with::<Gap>("bins to be interpolated", count)
     }
 
     /// Starts to sum the values of each column from rank or projection `counted.start` to before `counted.end`, as what

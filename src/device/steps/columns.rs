@@ -1,11 +1,11 @@
 //! The columns of sinograms in ascending order, and back.
 
-use super::{Queue, Session, SinogramBatch, SinogramShape};
+use super::{BufferLayout, Queue, Session, SinogramBatch, SinogramShape};
 use crate::error::{Error, Result};
 use crate::kernel::{ColumnSort, StepTarget, generate_columns};
 use opencl3::event::Event;
 use opencl3::kernel::Kernel;
-use opencl3::memory::{Buffer, CL_MEM_READ_WRITE};
+use opencl3::memory::Buffer;
 
 /// Most work-items along bins where a kernel goes through the bins in steps.
 const BIN_ITEMS: usize = 1 << 15;
@@ -54,11 +54,8 @@ impl ColumnOrder {
     /// # Errors
     /// The device's, of building programs and allocating memory.
     pub fn new(session: &Session, shape: SinogramShape) -> Result<Self> {
-        let SinogramShape { slices, projections, bins } = shape;
-        let plan = ColumnSort::new(session.step_target(), projections);
+        let (layout, plan) = Self::planned(session.step_target(), shape);
         let program = session.build(&generate_columns(plan)?)?;
-        let bytes = slices * projections * bins * plan.index_bytes;
-        let spare = if projections > plan.points { bytes } else { 0 };
         Ok(ColumnOrder {
             transpose: session.kernel(&program, "transpose")?,
             sort: session.kernel(&program, "sort_columns")?,
@@ -66,20 +63,30 @@ impl ColumnOrder {
             restore: session.kernel(&program, "restore")?,
             correct: session.kernel(&program, "correct")?,
             plan,
-            ranks: session.buffer(bytes, CL_MEM_READ_WRITE, "ranks in columns")?,
-            spare: session.buffer(spare, CL_MEM_READ_WRITE, "ranks in columns")?,
-            corrections: session.buffer(slices * bins, CL_MEM_READ_WRITE, "corrections of columns")?,
+            ranks: layout.buffer(session, "ranks in columns")?,
+            spare: layout.buffer(session, "ranks to be merged")?,
+            corrections: layout.buffer(session, "corrections of columns")?,
             corrected: None,
             copies: session.new_queue()?,
             shape,
         })
     }
 
-    /// Memory in bytes that is needed on such a device for each sinogram.
-    pub fn device_memory(target: StepTarget, projections: usize, bins: usize) -> usize {
+    /// Buffers for sinograms of this size.
+    pub fn layout(target: StepTarget, shape: SinogramShape) -> BufferLayout {
+        Self::planned(target, shape).0
+    }
+
+    /// The buffers, and how columns are sorted.
+    fn planned(target: StepTarget, shape: SinogramShape) -> (BufferLayout, ColumnSort) {
+        let SinogramShape { slices, projections, bins } = shape;
         let plan = ColumnSort::new(target, projections);
-        let ranks = if projections > plan.points { 2 } else { 1 };
-        ranks * plan.index_bytes * projections * bins + 16 * bins
+        let ranks = slices * projections * bins * plan.index_bytes;
+        let layout = BufferLayout::default()
+            .with::<u8>("ranks in columns", ranks)
+            .with::<u8>("ranks to be merged", if projections > plan.points { ranks } else { 0 })
+            .with::<ColumnCorrection>("corrections of columns", slices * bins);
+        (layout, plan)
     }
 
     /// Transposes sinograms to columns. Values that are not finite become 0.

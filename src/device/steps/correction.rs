@@ -1,12 +1,12 @@
 //! Correction of rows on a device: samples as they are stored become line integrals in sinograms.
 
-use super::Session;
 use super::binning::SampleBinner;
 use super::copies::Copying;
 use super::images::DeviceRows;
 use super::outliers::{DetectorRows, OutlierRemover, OutlierRows};
 use super::row_correction::{AirCorrection, DetectorBatch, RowCorrection, RowCounts};
 use super::samples::{DeviceSamples, PieceSize, SampleOrder, sample_form};
+use super::{BufferLayout, Session};
 use crate::error::{Error, Result};
 use crate::kernel::{
     AirKind, CORRECTION_GROUP, CorrectionForm, KernelSource, LogKind, generate_correction, power_of_two_group,
@@ -14,7 +14,7 @@ use crate::kernel::{
 use crate::source::{StoredRows, StoredSamples};
 use opencl3::event::Event;
 use opencl3::kernel::Kernel;
-use opencl3::memory::{Buffer, CL_MEM_READ_ONLY, CL_MEM_READ_WRITE};
+use opencl3::memory::Buffer;
 use std::collections::VecDeque;
 use std::ops::Range;
 
@@ -53,6 +53,22 @@ pub struct RowCorrector {
     replaced: Buffer<u32>,
 }
 
+/// Sizes that decide which buffers a [`RowCorrector`] has.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct RowsForm {
+    pub stored: StoredRows,
+    /// Bins and rows of the detector.
+    pub bins: usize,
+    pub height: usize,
+    pub size: PieceSize,
+    /// Rows around those of a piece that the removal of outliers reads; 0 without it.
+    pub halo: usize,
+    /// Number of flat fields: before the scan, and after it.
+    pub flats: usize,
+    /// Projections of the scan.
+    pub projections: usize,
+}
+
 /// What is copied for a piece.
 struct PieceBuffers {
     samples: Buffer<u8>,
@@ -63,18 +79,31 @@ struct PieceBuffers {
 }
 
 impl RowCorrector {
-    /// Bytes on the device for pieces of this size with `halo` rows around them, of a detector of `[bins, height]`, and so
-    /// many field images.
-    pub fn bytes(stored: StoredRows, [bins, height]: [usize; 2], size: PieceSize, halo: usize, fields: usize) -> u64 {
-        let PieceSize { rows, projections, at_once, .. } = size;
-        let [bins, height, rows, projections, at_once] =
-            [bins, height, rows, projections, at_once].map(|size| size as u64);
-        let read = rows + 2 * halo as u64;
-        let binned = if stored.by > 1 { read } else { 0 };
-        let cleaned = if halo > 0 { rows } else { 0 };
-        // counts of chunks are few
-        (at_once * stored.row_bytes() as u64 * read + 4 * bins * (binned + cleaned)) * projections
-            + 4 * (fields as u64 * height * bins + 6 * projections)
+    /// Buffers for these rows.
+    pub fn layout(form: RowsForm) -> BufferLayout {
+        let RowsForm { stored, bins, height, size, halo, flats, projections } = form;
+        let PieceSize { rows, projections: at_once, counted, .. } = size;
+        let (most, pieces) = ((rows + 2 * halo) * at_once, size.at_once.max(1));
+        let image = |used: bool| if used { height * bins } else { 1 };
+        let mut layout = BufferLayout::default()
+            .several::<u8>(pieces, "samples", most * stored.row_bytes())
+            .several::<i32>(pieces, "numbers of rows", rows)
+            .with::<f32>("flat fields", image(flats > 0))
+            .with::<f32>("flat fields after the scan", image(flats > 1))
+            .with::<f32>("dark fields", image(flats > 0))
+            .with::<[f32; 4]>("projections", projections)
+            .with::<[u32; 4]>("counts of replaced values", counted)
+            .with::<u32>("projections without light", projections)
+            .with::<i32>("levels of projections", projections)
+            .with::<u32>("replaced bins", counted * bins);
+        if stored.by > 1 {
+            layout = layout.and(SampleBinner::layout(stored, most));
+        }
+        if halo > 0 {
+            layout =
+                layout.with::<f32>("counts without outliers", rows * at_once * bins).and(OutlierRemover::layout(size));
+        }
+        layout
     }
 
     /// Builds the kernel and copies fields and tables to the device.
@@ -99,31 +128,25 @@ impl RowCorrector {
         let program = session.build(&source)?;
         let states = correction.projections.iter();
         let states: Vec<_> = states.map(|s| [s.progress, s.level, f32::from(u8::from(s.watched)), 0.0]).collect();
-        let field = |image: Option<&[f32]>, what: &str| -> Result<Buffer<f32>> {
-            match image {
-                Some(image) if image.len() != height * bins => {
-                    Err(Error::Internal(format!("{what} have {} values", image.len())))
-                }
-                image => session.constant_buffer(image.unwrap_or(&[0.0]), what),
-            }
-        };
+        let halo = correction.outliers.map_or(0, |form| form.size / 2);
+        let form = RowsForm { stored, bins, height, size, halo, flats: correction.flats(), projections };
+        let layout = Self::layout(form);
+        let field = |image: Option<&[f32]>, what: &'static str| layout.constant(session, what, image.unwrap_or(&[0.0]));
         let saturation = correction.saturation;
         let rows = DetectorRows { stored: samples, saturation, bins, height, piece: size };
         let outliers = correction.outliers.map(|form| -> Result<_> {
             if order != SampleOrder::Projections {
                 return Err(Error::Internal("outliers are those of projections".into()));
             }
-            let values = size.rows * size.projections * bins;
-            let values = session.buffer(values, CL_MEM_READ_WRITE, "counts without outliers")?;
+            let values = layout.buffer(session, "counts without outliers")?;
             Ok((OutlierRemover::new(session, form, rows)?, values))
         });
-        let halo = correction.outliers.map_or(0, |form| form.size / 2);
         let most = (size.rows + 2 * halo) * size.projections;
         let binner = || SampleBinner::new(session, stored, order, most);
         let pieces = || -> Result<_> {
             Ok(PieceBuffers {
-                samples: session.buffer(most * stored.row_bytes(), CL_MEM_READ_ONLY, "samples")?,
-                rows: session.buffer(size.rows, CL_MEM_READ_ONLY, "numbers of rows")?,
+                samples: layout.input(session, "samples")?,
+                rows: layout.input(session, "numbers of rows")?,
                 read: None,
             })
         };
@@ -152,11 +175,11 @@ impl RowCorrector {
             flat: field(fields.map(|f| f.flat), "flat fields")?,
             flat2: field(fields.and_then(|f| f.flat2), "flat fields after the scan")?,
             dark: field(fields.map(|f| f.dark), "dark fields")?,
-            states: session.constant_buffer(&states, "projections")?,
-            counts: session.buffer(size.counted, CL_MEM_READ_WRITE, "counts of replaced values")?,
-            unlit: session.buffer(projections, CL_MEM_READ_WRITE, "projections without light")?,
-            levels: session.buffer(projections, CL_MEM_READ_WRITE, "levels of projections")?,
-            replaced: session.buffer(size.counted * bins, CL_MEM_READ_WRITE, "replaced bins")?,
+            states: layout.constant(session, "projections", &states)?,
+            counts: layout.buffer(session, "counts of replaced values")?,
+            unlit: layout.buffer(session, "projections without light")?,
+            levels: layout.buffer(session, "levels of projections")?,
+            replaced: layout.buffer(session, "replaced bins")?,
         };
         corrector.clear(session)?;
         session.finish()?;
@@ -333,7 +356,7 @@ impl RowCorrector {
 fn source(correction: &RowCorrection, samples: StoredSamples, group: usize) -> Result<KernelSource> {
     generate_correction(CorrectionForm {
         samples: sample_form(if correction.outliers.is_some() { StoredSamples::F32 } else { samples })?,
-        flats: correction.fields.map_or(0, |fields| if fields.flat2.is_some() { 2 } else { 1 }),
+        flats: correction.flats() as u32,
         air: match correction.air {
             AirCorrection::Without => AirKind::Without,
             AirCorrection::Sides(..) => AirKind::Sides,

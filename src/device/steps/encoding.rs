@@ -1,11 +1,11 @@
 //! Encoding of slices on a device as the samples that are written.
 
-use super::{Session, cl_error, fault};
+use super::{BufferLayout, Session, cl_error, fault};
 use crate::error::{Error, Result};
 use crate::kernel::{EncodedSample, generate_encoding, power_of_two_group};
 use opencl3::event::Event;
 use opencl3::kernel::Kernel;
-use opencl3::memory::{Buffer, CL_MEM_READ_WRITE};
+use opencl3::memory::Buffer;
 use std::ops::Range;
 
 /// Largest work-group of the kernel.
@@ -64,9 +64,21 @@ impl SliceEncoder {
             height: inside.len(),
             group,
             factor: factor * (1.0 + fault::shift(&source.name) as f32),
-            inside: session.constant_buffer(inside, "the mask")?,
+            inside: Self::mask_layout(inside.len()).constant(session, "the mask", inside)?,
             range: (0.0, 1.0),
         })
+    }
+
+    /// Buffers of the encoder itself, for slices of `height` rows.
+    pub fn mask_layout(height: usize) -> BufferLayout {
+        BufferLayout::default().with::<[i32; 2]>("the mask", height)
+    }
+
+    /// Buffers to encode so many slices with rows of `width` pixels at once.
+    pub fn layout(sample: EncodedSample, width: usize, slices: usize) -> BufferLayout {
+        BufferLayout::default()
+            .with::<f32>("an encoded row", (width * sample.bytes()).div_ceil(4))
+            .with::<u32>("counts of clamped values", slices)
     }
 
     /// Sets the values that become 0 and the largest number.
@@ -89,13 +101,10 @@ impl SliceEncoder {
     /// # Errors
     /// The device's.
     pub fn buffers(&self, session: &Session, slices: usize) -> Result<EncodedSlices> {
+        let layout = Self::layout(self.sample, self.width, slices);
         Ok(EncodedSlices {
-            first: session.buffer(
-                (self.width * self.sample.bytes()).div_ceil(4),
-                CL_MEM_READ_WRITE,
-                "an encoded row",
-            )?,
-            clamped: session.buffer(slices, CL_MEM_READ_WRITE, "counts of clamped values")?,
+            first: layout.buffer(session, "an encoded row")?,
+            clamped: layout.buffer(session, "counts of clamped values")?,
             slices,
         })
     }

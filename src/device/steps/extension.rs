@@ -1,12 +1,12 @@
 //! Extension of the rows of a 360-degree scan on a device.
 
-use super::{Session, SinogramBatch, cl_error, fault};
+use super::{BufferLayout, Session, SinogramBatch, cl_error, fault};
 use crate::error::{Error, Result};
 use crate::geometry::ExtendedField;
 use crate::kernel::generate_extension;
 use opencl3::event::Event;
 use opencl3::kernel::Kernel;
-use opencl3::memory::{Buffer, CL_MEM_READ_WRITE};
+use opencl3::memory::Buffer;
 
 /// The kernel with the weights, and memory for sinograms as the detector saw them.
 pub struct RowExtender {
@@ -37,18 +37,26 @@ impl RowExtender {
         if weights.len() != field.detector && weights.len() != projections * field.detector {
             return Err(Error::Internal(format!("{} weights for {projections} projections", weights.len())));
         }
+        let layout = Self::layout(field, slices, projections);
         Ok(RowExtender {
             kernel: session.kernel(&program, source.entry)?,
             by_projection: weights.len() > field.detector,
-            weights: session.constant_buffer(&weights, "weights of extended rows")?,
+            weights: layout.constant(session, "weights of extended rows", &weights)?,
             detector: field.detector,
             bins: field.bins,
             before: field.before,
             projections,
             slices,
             group,
-            seen: session.buffer(slices * projections * field.detector, CL_MEM_READ_WRITE, "sinograms as seen")?,
+            seen: layout.buffer(session, "sinograms as seen")?,
         })
+    }
+
+    /// Buffers for at most `slices` sinograms of so many projections at a time.
+    pub fn layout(field: &ExtendedField, slices: usize, projections: usize) -> BufferLayout {
+        BufferLayout::default()
+            .with::<f32>("weights of extended rows", field.weights().iter().map(Vec::len).sum())
+            .with::<f32>("sinograms as seen", slices * projections * field.detector)
     }
 
     /// Takes what the detector saw, at the beginning of each sinogram of extended rows, out of `sinograms`, so that steps

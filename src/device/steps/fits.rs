@@ -1,8 +1,8 @@
 //! Smooths polynomials fitted to the columns of sinograms across bins.
 
-use super::{ColumnProducts, DeviceValues, Session, SinogramBatch, SinogramShape};
+use super::{BufferLayout, ColumnProducts, DeviceValues, Session, SinogramBatch, SinogramShape};
 use crate::error::{Error, Result};
-use crate::kernel::{FitGroups, generate_fits};
+use crate::kernel::{FitGroups, StepTarget, generate_fits};
 use opencl3::kernel::Kernel;
 use opencl3::memory::Buffer;
 
@@ -41,6 +41,7 @@ impl SmoothedFits {
         let groups = FitGroups::new(session.step_target(), shape.bins, size);
         let program = session.build(&generate_fits(groups, degrees, size)?)?;
         let indices: Vec<i32> = block_of.iter().map(|block| *block as i32).collect();
+        let layout = Self::layout(session.step_target(), shape, size, weights.len());
         let padded = [weights, &vec![0.0; groups.span - 1]].concat();
         Ok(SmoothedFits {
             rough_fits: session.kernel(&program, "rough_fits")?,
@@ -50,10 +51,19 @@ impl SmoothedFits {
             shape,
             reach: weights.len() / 2,
             blocks: block_of.iter().max().map_or(0, |last| last + 1),
-            block_of: session.constant_buffer(&indices, "blocks of projections")?,
-            weights: session.constant_buffer(&padded, "weights of a Gaussian")?,
-            rough: session.scratch(shape.slices * shape.projections * shape.bins, "fits of columns")?,
+            block_of: layout.constant(session, "blocks of projections", &indices)?,
+            weights: layout.constant(session, "weights of a Gaussian", &padded)?,
+            rough: layout.buffer(session, "fits of columns")?,
         })
+    }
+
+    /// Buffers for a running median of `size` bins and so many weights.
+    pub fn layout(target: StepTarget, shape: SinogramShape, size: usize, weights: usize) -> BufferLayout {
+        let groups = FitGroups::new(target, shape.bins, size);
+        BufferLayout::default()
+            .with::<i32>("blocks of projections", shape.projections)
+            .with::<f32>("weights of a Gaussian", weights + groups.span - 1)
+            .with::<f32>("fits of columns", shape.slices * shape.projections * shape.bins)
     }
 
     /// Smooths sinograms, whose `products` with the polynomials are known.

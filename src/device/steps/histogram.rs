@@ -1,12 +1,12 @@
 //! Counts the values of slices on a device: the histogram and the moments of each slice.
 
-use super::{Session, fault};
+use super::{BufferLayout, Session, fault};
 use crate::error::{Error, Result};
 use crate::facts::DeviceFacts;
 use crate::histogram::{BINS, CountedSlice, Extent, Histogram, LANES, Moments};
 use crate::kernel::{counting_group, generate_histogram};
 use opencl3::kernel::Kernel;
-use opencl3::memory::{Buffer, CL_MEM_READ_WRITE};
+use opencl3::memory::Buffer;
 
 /// Pixels that a work-group counts: many for each bin, as it adds all bins to those of the slice.
 const PART: usize = 1 << 16;
@@ -52,12 +52,19 @@ impl SliceCounter {
         }
     }
 
-    /// Bytes of the buffers for a slice of so many rows.
-    pub fn bytes(height: usize) -> usize {
-        BINS * size_of::<u32>()
-            + height * (size_of::<[f64; 2]>() + size_of::<u32>())
-            + size_of::<[u32; 2]>()
-            + size_of::<[f64; 2]>()
+    /// Buffers of the counter itself, for slices of `height` rows.
+    pub fn mask_layout(height: usize) -> BufferLayout {
+        BufferLayout::default().with::<[i32; 2]>("the mask", height)
+    }
+
+    /// Buffers for so many slices of `height` rows.
+    pub fn layout(height: usize, slices: usize) -> BufferLayout {
+        BufferLayout::default()
+            .with::<[u32; 2]>("extremes of slices", slices)
+            .with::<[f64; 2]>("moments of rows", slices * height)
+            .with::<u32>("finite values of rows", slices * height)
+            .with::<[f64; 2]>("places of bins", slices)
+            .with::<u32>("histograms", slices * BINS)
     }
 
     /// For slices of `width`, of which a mask leaves the pixels `inside` of every row; values are multiplied by `factor`.
@@ -80,7 +87,7 @@ impl SliceCounter {
             width,
             height: inside.len(),
             factor: factor * (1.0 + fault::shift(&source.name) as f32),
-            inside: session.constant_buffer(inside, "the mask")?,
+            inside: Self::mask_layout(inside.len()).constant(session, "the mask", inside)?,
             pixels: inside.iter().map(|[start, end]| (end - start) as u64).sum(),
         })
     }
@@ -90,13 +97,13 @@ impl SliceCounter {
     /// # Errors
     /// The device's.
     pub fn buffers(&self, session: &Session, slices: usize) -> Result<SliceCounts> {
-        let rows = slices * self.height;
+        let layout = Self::layout(self.height, slices);
         Ok(SliceCounts {
-            extremes: session.buffer(slices, CL_MEM_READ_WRITE, "extremes of slices")?,
-            moments: session.buffer(rows, CL_MEM_READ_WRITE, "moments of rows")?,
-            finite: session.buffer(rows, CL_MEM_READ_WRITE, "finite values of rows")?,
-            places: session.buffer(slices, CL_MEM_READ_WRITE, "places of bins")?,
-            counts: session.buffer(slices * BINS, CL_MEM_READ_WRITE, "histograms")?,
+            extremes: layout.buffer(session, "extremes of slices")?,
+            moments: layout.buffer(session, "moments of rows")?,
+            finite: layout.buffer(session, "finite values of rows")?,
+            places: layout.buffer(session, "places of bins")?,
+            counts: layout.buffer(session, "histograms")?,
             height: self.height,
             slices,
             pixels: self.pixels,

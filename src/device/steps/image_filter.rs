@@ -1,8 +1,9 @@
 //! The filter of projections as images, in two dimensions: by the device's own kernels, or between transforms by a library.
 
-use super::Session;
 use super::images::{DeviceRows, ImageFilterForm, ImagePart};
+use super::{BufferLayout, Session};
 use crate::error::{Error, Result};
+use crate::facts::DeviceFacts;
 use crate::kernel::{
     ImageFilterBackend, ImageGroups, generate_image_columns, generate_image_rows, generate_whole_images,
     whole_image_group,
@@ -10,7 +11,7 @@ use crate::kernel::{
 use crate::spectrum::turns;
 use opencl3::event::Event;
 use opencl3::kernel::Kernel;
-use opencl3::memory::{Buffer, CL_MEM_READ_WRITE};
+use opencl3::memory::Buffer;
 use std::f64::consts::TAU;
 
 /// A plan for in-place, unscaled complex transforms of images, all of those of a buffer, in the queue for uploads.
@@ -99,19 +100,34 @@ impl ImageFilter {
             };
             (0..count).map(of).collect()
         };
+        let layout = Self::layout(&session.facts, session.image_backend, size, pairs);
         Ok(ImageFilter {
             kernels: match own_groups(session, size) {
-                Some(groups) => ImageKernels::Own(OwnKernels::new(session, groups)?),
+                Some(groups) => ImageKernels::Own(OwnKernels::new(session, groups, &layout)?),
                 None => ImageKernels::Library(LibraryKernels::new(session, size, pairs)?),
             },
             size,
             bins,
             pairs,
             sharpening: form.sharpening as f32,
-            along_bins: session.constant_buffer(&frequencies(width), "frequencies along bins")?,
-            along_rows: session.constant_buffer(&frequencies(height), "frequencies along rows")?,
-            spectra: session.buffer(pairs * width * height, CL_MEM_READ_WRITE, "spectra of projections")?,
+            along_bins: layout.constant(session, "frequencies along bins", &frequencies(width))?,
+            along_rows: layout.constant(session, "frequencies along rows", &frequencies(height))?,
+            spectra: layout.buffer(session, "spectra of projections")?,
         })
+    }
+
+    /// Buffers for images of `[width, height]`, so many `pairs` of projections at a time; where a library transforms them, with
+    /// as much memory for it.
+    pub fn layout(facts: &DeviceFacts, backend: ImageFilterBackend, size: [usize; 2], pairs: usize) -> BufferLayout {
+        let [width, height] = size;
+        let own = backend == ImageFilterBackend::Fused && ImageGroups::fit(facts, width, height);
+        BufferLayout::default()
+            .with::<[f32; 2]>("spectra of projections", pairs * width * height)
+            .with_if::<[f32; 2]>(!own, "memory of the library", pairs * width * height)
+            .with::<[f32; 2]>("frequencies along bins", width)
+            .with::<[f32; 2]>("frequencies along rows", height)
+            .with_if::<[f32; 2]>(own, "factors along bins", width)
+            .with_if::<[f32; 2]>(own, "factors along rows", height)
     }
 
     /// Filters the wanted rows with those that were read around them, `[row][projection][bin]`. Does not wait for the
@@ -259,7 +275,7 @@ fn own_groups(session: &Session, [width, height]: [usize; 2]) -> Option<ImageGro
 }
 
 impl OwnKernels {
-    fn new(session: &Session, groups: ImageGroups) -> Result<Self> {
+    fn new(session: &Session, groups: ImageGroups, layout: &BufferLayout) -> Result<Self> {
         let rows = session.build(&generate_image_rows(groups)?)?;
         let columns = session.build(&generate_image_columns(groups)?)?;
         Ok(OwnKernels {
@@ -267,8 +283,8 @@ impl OwnKernels {
             restore_rows: session.kernel(&rows, "restore_image_rows")?,
             columns: session.kernel(&columns, "filter_image_columns")?,
             groups,
-            turns_of_rows: session.constant_buffer(&turns(groups.width), "the transform's factors")?,
-            turns_of_columns: session.constant_buffer(&turns(groups.height), "the transform's factors")?,
+            turns_of_rows: layout.constant(session, "factors along bins", &turns(groups.width))?,
+            turns_of_columns: layout.constant(session, "factors along rows", &turns(groups.height))?,
         })
     }
 }

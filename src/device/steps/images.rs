@@ -1,6 +1,6 @@
 //! Steps on rows of projections as images: what they are, blocks of rows for them, and the rotation.
 
-use super::{Session, fault};
+use super::{BufferLayout, Session, fault};
 use crate::error::{Error, Result};
 use crate::facts::DeviceFacts;
 use crate::geometry::default_axis;
@@ -182,14 +182,20 @@ impl RowRotator {
             let dz = row as f64 - middle[1];
             parts(dz * sin, middle[1] + dz * cos)
         };
+        let layout = Self::layout([bins, height]);
         Ok(RowRotator {
             kernel: session.kernel(&program, source.entry)?,
             bins,
             height,
-            of_bins: session.constant_buffer(&(0..bins).map(of_bin).collect::<Vec<_>>(), "places of bins")?,
-            of_rows: session.constant_buffer(&(0..height).map(of_row).collect::<Vec<_>>(), "places of rows")?,
+            of_bins: layout.constant(session, "places of bins", &(0..bins).map(of_bin).collect::<Vec<_>>())?,
+            of_rows: layout.constant(session, "places of rows", &(0..height).map(of_row).collect::<Vec<_>>())?,
             group: session.step_target().row_group(),
         })
+    }
+
+    /// Buffers for a detector of `[bins, height]`.
+    pub fn layout([bins, height]: [usize; 2]) -> BufferLayout {
+        BufferLayout::default().with::<[i32; 4]>("places of bins", bins).with::<[i32; 4]>("places of rows", height)
     }
 
     /// Rotates the wanted rows, of those that were read, `[row][projection][bin]`. Does not wait for the kernel.

@@ -1,11 +1,11 @@
 //! A block of corrected rows that the host keeps, because the device's memory does not hold it.
 
 use super::block_shape::BlockShape;
-use super::{ComingMemory, HostMemory, Queue, Session, cl_error, fault};
+use super::{BufferLayout, ComingMemory, HostMemory, Queue, Session, cl_error, fault};
 use crate::error::{Error, Result};
 use opencl3::error_codes::ClError;
 use opencl3::event::Event;
-use opencl3::memory::{Buffer, CL_MEM_READ_WRITE};
+use opencl3::memory::Buffer;
 use opencl3::types::CL_NON_BLOCKING;
 use std::collections::VecDeque;
 use std::ops::Range;
@@ -73,7 +73,7 @@ impl PartShape {
 
 impl KeptBlock {
     /// With memory for so many batches on the device. The host's is made from the first batch on, as that takes longer than correcting batches.
-    pub fn new(session: &Session, shape: &BlockShape, batches_there: usize) -> Result<Self> {
+    pub fn new(session: &Session, shape: &BlockShape, layout: &BufferLayout, batches_there: usize) -> Result<Self> {
         let BlockShape { blocks, bins, projections, batch, .. } = *shape;
         let most = fault::kept_part().unwrap_or(PART).min(session.facts.max_allocation as usize);
         let of_batch = 4 * blocks.rows * batch * bins;
@@ -81,7 +81,7 @@ impl KeptBlock {
         let rows = blocks.rows;
         let shape = PartShape { projections, part, bins };
         let on_device = || -> Result<_> {
-            let rows = session.buffer(rows * batch * bins, CL_MEM_READ_WRITE, "a batch of a block of rows")?;
+            let rows = layout.buffer(session, "a batch of a block of rows")?;
             Ok(Batch { rows, copied: None })
         };
         let batches = (0..batches_there).map(|_| on_device()).collect::<Result<_>>()?;

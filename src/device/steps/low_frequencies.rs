@@ -1,6 +1,6 @@
 //! The low frequencies of the columns of images, such as sinograms.
 
-use super::{DeviceValues, Session, SinogramBatch};
+use super::{BufferLayout, DeviceValues, Session, SinogramBatch};
 use crate::error::{Error, Result};
 use crate::kernel::{FrequencyGroup, generate_low_frequencies};
 use crate::spectrum::LowPass;
@@ -52,14 +52,15 @@ impl LowFrequencies {
         let group = FrequencyGroup::new(&session.facts, count);
         let program = session.build(&generate_low_frequencies(group)?)?;
         let numbers: Vec<u32> = lines.iter().map(|line| *line as u32).collect();
+        let layout = Self::layout(slices, columns, samples, sigma);
         Ok(LowFrequencies {
             find: session.kernel(&program, "find_frequencies")?,
             sum: session.kernel(&program, "sum_frequencies")?,
             group,
-            waves: session.constant_buffer(&waves, "waves")?,
-            weights: session.constant_buffer(&weights, "weights of frequencies")?,
-            lines: session.constant_buffer(&numbers, "rows of samples")?,
-            coefficients: session.scratch(slices * 2 * count * columns, "frequencies of columns")?,
+            waves: layout.constant(session, "waves", &waves)?,
+            weights: layout.constant(session, "weights of frequencies", &weights)?,
+            lines: layout.constant(session, "rows of samples", &numbers)?,
+            coefficients: layout.buffer(session, "frequencies of columns")?,
             rows: lines.iter().max().map_or(0, |last| last + 1),
             columns,
             slices,
@@ -69,9 +70,14 @@ impl LowFrequencies {
         })
     }
 
-    /// Memory in bytes that is needed on a device for each image.
-    pub fn device_memory(samples: usize, columns: usize, sigma: f64) -> usize {
-        8 * LowPass::frequencies(samples, sigma) * columns
+    /// Buffers for at most `slices` images with `columns` of so many `samples` at a time.
+    pub fn layout(slices: usize, columns: usize, samples: usize, sigma: f64) -> BufferLayout {
+        let count = LowPass::frequencies(samples, sigma);
+        BufferLayout::default()
+            .with::<[f32; 2]>("waves", samples)
+            .with::<f32>("weights of frequencies", count)
+            .with::<u32>("rows of samples", samples)
+            .with::<f32>("frequencies of columns", slices * 2 * count * columns)
     }
 
     /// The wanted samples of `images`, `[slice][row][column]`, at the start of `out`, `[slice][wanted sample][column]`.

@@ -26,7 +26,7 @@ mod wavelet;
 
 pub use binning::SampleBinner;
 pub use block_shape::{BlockPlace, BlockShape};
-pub use blocks::BlockCorrector;
+pub use blocks::{BlockCorrector, ImagesTarget};
 pub use column_sums::{ColumnSum, ColumnSums, Gap};
 pub use columns::{ColumnCorrection, ColumnOrder};
 pub use copied_projections::CopiedProjections;
@@ -47,4 +47,4 @@ pub use wavelet::WaveletTransform;
 
 use super::host_memory::ComingMemory;
 use super::session::Queue;
-use super::{HostMemory, Session, cl_error, copies, fault};
+use super::{BufferLayout, HostMemory, Session, cl_error, copies, fault};

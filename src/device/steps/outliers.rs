@@ -1,12 +1,12 @@
 //! Removal of outliers on a device: converts samples as stored to counts without zingers.
 
-use super::Session;
 use super::samples::{DeviceSamples, PieceSize, sample_form};
+use super::{BufferLayout, Session};
 use crate::error::{Error, Result};
 use crate::kernel::{OutlierKernel, OutlierTile, generate_outliers};
 use crate::source::StoredSamples;
 use opencl3::kernel::Kernel;
-use opencl3::memory::{Buffer, CL_MEM_READ_WRITE};
+use opencl3::memory::Buffer;
 use std::ops::Range;
 
 /// Largest neighbourhood.
@@ -85,10 +85,15 @@ impl OutlierRemover {
             form,
             rows,
             tile,
-            counts: session.buffer(piece.counted, CL_MEM_READ_WRITE, "counts of outliers")?,
+            counts: Self::layout(piece).buffer(session, "counts of outliers")?,
         };
         remover.clear(session)?;
         Ok(remover)
+    }
+
+    /// Buffers for pieces of this size.
+    pub fn layout(piece: PieceSize) -> BufferLayout {
+        BufferLayout::default().with::<[u32; 2]>("counts of outliers", piece.counted)
     }
 
     /// Replaces outliers: from samples `[projection][row that was read][bin]` to values `[projection][wanted row][bin]`. Does

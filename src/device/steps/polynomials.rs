@@ -1,10 +1,10 @@
 //! Products of the columns of sinograms with polynomials, and profiles added to their rows.
 
-use super::{Session, SinogramBatch};
+use super::{BufferLayout, Session, SinogramBatch};
 use crate::error::{Error, Result};
 use crate::kernel::generate_polynomials;
 use opencl3::kernel::Kernel;
-use opencl3::memory::{Buffer, CL_MEM_READ_ONLY};
+use opencl3::memory::Buffer;
 
 /// Size of sinograms, and how many of them are processed at a time at most.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -59,17 +59,25 @@ impl ColumnProducts {
         let source = generate_polynomials(degrees, session.step_target())?;
         let program = session.build(&source)?;
         let starts: Vec<i32> = starts.iter().map(|start| *start as i32).collect();
-        let count = shape.slices * blocks * degrees * shape.bins;
+        let layout = Self::layout(shape, blocks, degrees);
         Ok(ColumnProducts {
             kernel: session.kernel(&program, "column_products")?,
             work_group: source.work_group,
             shape,
             blocks,
             degrees,
-            factors: session.constant_buffer(factors, "polynomials")?,
-            starts: session.constant_buffer(&starts, "blocks of projections")?,
-            products: session.scratch(count, "products with polynomials")?,
+            factors: layout.constant(session, "polynomials", factors)?,
+            starts: layout.constant(session, "starts of blocks", &starts)?,
+            products: layout.buffer(session, "products with polynomials")?,
         })
+    }
+
+    /// Buffers for so many blocks of projections, and polynomials.
+    pub fn layout(shape: SinogramShape, blocks: usize, degrees: usize) -> BufferLayout {
+        BufferLayout::default()
+            .with::<f32>("polynomials", degrees * shape.projections)
+            .with::<i32>("starts of blocks", blocks + 1)
+            .with::<f32>("products with polynomials", shape.slices * blocks * degrees * shape.bins)
     }
 
     /// Computes the products of sinograms.
@@ -141,14 +149,22 @@ impl AddedProfiles {
         let program = session.build(&generate_polynomials(1, session.step_target())?)?;
         let blocks = block_of.iter().max().map_or(0, |last| last + 1);
         let block_of: Vec<i32> = block_of.iter().map(|block| *block as i32).collect();
+        let layout = Self::layout(shape, blocks);
         Ok(AddedProfiles {
             kernel: session.kernel(&program, "add_profiles")?,
             group: session.step_target().row_group(),
             shape,
             blocks,
-            block_of: session.constant_buffer(&block_of, "blocks of projections")?,
-            profiles: session.buffer(shape.slices * blocks * shape.bins, CL_MEM_READ_ONLY, "profiles")?,
+            block_of: layout.constant(session, "blocks of projections", &block_of)?,
+            profiles: layout.input(session, "profiles")?,
         })
+    }
+
+    /// Buffers for so many blocks of projections.
+    pub fn layout(shape: SinogramShape, blocks: usize) -> BufferLayout {
+        BufferLayout::default()
+            .with::<i32>("blocks of projections", shape.projections)
+            .with::<f32>("profiles", shape.slices * blocks * shape.bins)
     }
 
     /// Adds `profiles`, `[slice][block][bin]`, to sinograms. Values that are not finite become 0, before and after.

@@ -27,6 +27,11 @@ pub struct RowCorrection<'a> {
 }
 
 impl RowCorrection<'_> {
+    /// Number of flat fields that counts are divided by: before the scan, and after it.
+    pub fn flats(&self) -> usize {
+        self.fields.map_or(0, |fields| if fields.flat2.is_some() { 2 } else { 1 })
+    }
+
     /// Nothing is done to the rows of these projections.
     pub fn nothing(bins: usize, height: usize, projections: Vec<ProjectionState>) -> Self {
         RowCorrection {

@@ -1,6 +1,6 @@
 //! Levels of the wavelet transform of images on a device.
 
-use super::{DeviceValues, Session, SinogramBatch};
+use super::{BufferLayout, DeviceValues, Session, SinogramBatch};
 use crate::error::{Error, Result};
 use crate::kernel::generate_wavelet;
 use opencl3::kernel::Kernel;
@@ -41,10 +41,15 @@ impl WaveletTransform {
             up_rows: session.kernel(&program, "up_rows")?,
             up_columns: session.kernel(&program, "up_columns")?,
             make_finite: session.kernel(&program, "make_finite")?,
-            filters: session.constant_buffer(&[low, high].concat(), "wavelets")?,
+            filters: Self::layout(taps).constant(session, "wavelets", &[low, high].concat())?,
             taps,
             group: source.work_group[0],
         })
+    }
+
+    /// Buffers for filters of so many taps.
+    pub fn layout(taps: usize) -> BufferLayout {
+        BufferLayout::default().with::<f32>("wavelets", 2 * taps)
     }
 
     /// Number of coefficients for `count` values.

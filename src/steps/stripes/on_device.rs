@@ -4,7 +4,7 @@ use super::Stripes;
 use super::profile::{FitsOnDevice, MeansOnDevice, Smooth};
 use super::vo_on_device::{AllOnDevice, DeadOnDevice, FilteringOnDevice, LargeOnDevice, SortingOnDevice};
 use super::wavelet::WaveletOnDevice;
-use crate::device::{Session, SinogramBatch, SinogramShape};
+use crate::device::{BufferLayout, Session, SinogramBatch, SinogramShape};
 use crate::error::Result;
 use crate::kernel::StepTarget;
 use crate::steps::DeviceSinogramStep;
@@ -37,26 +37,19 @@ impl Stripes {
         })
     }
 
-    /// Memory in bytes that the method needs on such a device for so many sinograms of this size at a time.
-    pub fn device_memory(&self, target: StepTarget, shape: SinogramShape) -> usize {
-        let SinogramShape { slices, projections, bins } = shape;
+    /// The method's buffers on such a device, for so many sinograms of this size at a time.
+    pub fn layout(&self, target: StepTarget, shape: SinogramShape) -> BufferLayout {
         match *self {
             Stripes::Titarenko { blocks, .. }
             | Stripes::Mean { blocks, .. }
-            | Stripes::Fitting { order: 0, blocks, .. } => {
-                slices * MeansOnDevice::device_memory(projections, bins, blocks)
-            }
-            Stripes::Fitting { order, blocks, .. } => {
-                slices * FitsOnDevice::device_memory(projections, bins, order, blocks)
-            }
-            Stripes::Wavelet { moments, level, sigma } => {
-                slices * WaveletOnDevice::device_memory(projections, bins, moments, level, sigma)
-            }
-            Stripes::Sorting { .. } => SortingOnDevice::device_memory(target, shape),
-            Stripes::Filtering { sigma, .. } => FilteringOnDevice::device_memory(target, shape, sigma),
-            Stripes::Large { .. } => LargeOnDevice::device_memory(target, shape),
-            Stripes::Dead { .. } => slices * DeadOnDevice::device_memory(bins),
-            Stripes::All { .. } => AllOnDevice::device_memory(target, shape),
+            | Stripes::Fitting { order: 0, blocks, .. } => MeansOnDevice::layout(shape, blocks),
+            Stripes::Fitting { order, sigma, blocks } => FitsOnDevice::layout(target, shape, order, blocks, sigma),
+            Stripes::Wavelet { moments, level, sigma } => WaveletOnDevice::layout(shape, moments, level, sigma),
+            Stripes::Sorting { .. } => SortingOnDevice::layout(target, shape),
+            Stripes::Filtering { sigma, .. } => FilteringOnDevice::layout(target, shape, sigma),
+            Stripes::Large { .. } => LargeOnDevice::layout(target, shape),
+            Stripes::Dead { .. } => DeadOnDevice::layout(shape),
+            Stripes::All { .. } => AllOnDevice::layout(target, shape),
         }
     }
 }

@@ -1,8 +1,9 @@
 //! Removal of stripes that form a profile over the bins, constant or slowly varying over the projections of a block.
 
 use super::columns::{gaussian, gaussian_weights, running_median};
-use crate::device::{AddedProfiles, ColumnProducts, Session, SinogramBatch, SinogramShape, SmoothedFits};
+use crate::device::{AddedProfiles, BufferLayout, ColumnProducts, Session, SinogramBatch, SinogramShape, SmoothedFits};
 use crate::error::Result;
+use crate::kernel::StepTarget;
 use crate::steps::DeviceSinogramStep;
 use rayon::prelude::*;
 
@@ -119,9 +120,10 @@ impl MeansOnDevice {
         })
     }
 
-    /// Memory in bytes for a sinogram.
-    pub fn device_memory(projections: usize, bins: usize, blocks: usize) -> usize {
-        2 * 4 * bins * blocks.min(projections)
+    /// Buffers for sinograms of this size and number.
+    pub fn layout(shape: SinogramShape, blocks: usize) -> BufferLayout {
+        let blocks = starts(shape.projections, blocks).len() - 1;
+        ColumnProducts::layout(shape, blocks, 1).and(AddedProfiles::layout(shape, blocks))
     }
 }
 
@@ -169,9 +171,16 @@ impl FitsOnDevice {
         })
     }
 
-    /// Memory in bytes for a sinogram.
-    pub fn device_memory(projections: usize, bins: usize, order: usize, blocks: usize) -> usize {
-        4 * bins * (projections + (order + 1) * blocks.min(projections))
+    /// Buffers for sinograms of this size and number.
+    pub fn layout(target: StepTarget, shape: SinogramShape, order: usize, blocks: usize, sigma: f64) -> BufferLayout {
+        let blocks = starts(shape.projections, blocks).len() - 1;
+        let size = Smooth::Gaussian(sigma).median_size(shape.bins);
+        ColumnProducts::layout(shape, blocks, order + 1).and(SmoothedFits::layout(
+            target,
+            shape,
+            size,
+            gaussian_weights(sigma).len(),
+        ))
     }
 }
 

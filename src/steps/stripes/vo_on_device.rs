@@ -2,8 +2,8 @@
 
 use super::vo::{ALIVE, ColumnChange, column_changes, counted, gaps, padded_lines};
 use crate::device::{
-    ColumnCorrection, ColumnOrder, ColumnSum, ColumnSums, DeviceValues, Gap, LowFrequencies, RunningMedians, Session,
-    SinogramBatch, SinogramShape,
+    BufferLayout, ColumnCorrection, ColumnOrder, ColumnSum, ColumnSums, DeviceValues, Gap, LowFrequencies,
+    RunningMedians, Session, SinogramBatch, SinogramShape,
 };
 use crate::error::Result;
 use crate::kernel::StepTarget;
@@ -18,14 +18,13 @@ struct Columns {
 
 impl Columns {
     fn new(session: &Session, shape: SinogramShape) -> Result<Self> {
-        let count = shape.slices * shape.projections * shape.bins;
-        let columns = session.scratch(count, "columns of sinograms")?;
+        let columns = Self::layout(session.step_target(), shape).buffer(session, "columns of sinograms")?;
         Ok(Columns { order: ColumnOrder::new(session, shape)?, columns })
     }
 
-    fn device_memory(target: StepTarget, shape: SinogramShape) -> usize {
-        let SinogramShape { slices, projections, bins } = shape;
-        slices * (ColumnOrder::device_memory(target, projections, bins) + 4 * projections * bins)
+    fn layout(target: StepTarget, shape: SinogramShape) -> BufferLayout {
+        let count = shape.slices * shape.projections * shape.bins;
+        ColumnOrder::layout(target, shape).with::<f32>("columns of sinograms", count)
     }
 
     /// The columns of as many sinograms.
@@ -61,8 +60,8 @@ impl SortingOnDevice {
         Ok(SortingOnDevice { columns: Columns::new(session, shape)?, medians })
     }
 
-    pub fn device_memory(target: StepTarget, shape: SinogramShape) -> usize {
-        Columns::device_memory(target, shape)
+    pub fn layout(target: StepTarget, shape: SinogramShape) -> BufferLayout {
+        Columns::layout(target, shape)
     }
 }
 
@@ -85,21 +84,22 @@ pub(super) struct FilteringOnDevice {
 impl FilteringOnDevice {
     pub fn new(session: &Session, shape: SinogramShape, sigma: f64, size: usize) -> Result<Self> {
         let (lines, wanted) = padded_lines(shape.projections);
-        let count = shape.slices * shape.projections * shape.bins;
+        let layout = Self::layout(session.step_target(), shape, sigma);
         Ok(FilteringOnDevice {
             low: LowFrequencies::new(session, shape.slices, shape.bins, &lines, wanted, sigma)?,
             sums: ColumnSums::new(session, shape, ALIVE)?,
             sorting: SortingOnDevice::new(session, shape, size)?,
-            smooth: session.scratch(count, "low frequencies of sinograms")?,
+            smooth: layout.buffer(session, "low frequencies of sinograms")?,
         })
     }
 
-    pub fn device_memory(target: StepTarget, shape: SinogramShape, sigma: f64) -> usize {
+    pub fn layout(target: StepTarget, shape: SinogramShape, sigma: f64) -> BufferLayout {
         let SinogramShape { slices, projections, bins } = shape;
-        let sorting = SortingOnDevice::device_memory(target, shape);
         let samples = padded_lines(projections).0.len();
-        let low = ColumnSums::device_memory(bins) + LowFrequencies::device_memory(samples, bins, sigma);
-        sorting + slices * (4 * projections * bins + low)
+        LowFrequencies::layout(slices, bins, samples, sigma)
+            .and(ColumnSums::layout(shape))
+            .and(SortingOnDevice::layout(target, shape))
+            .with::<f32>("low frequencies of sinograms", slices * projections * bins)
     }
 }
 
@@ -136,8 +136,8 @@ impl LargeOnDevice {
         })
     }
 
-    pub fn device_memory(target: StepTarget, shape: SinogramShape) -> usize {
-        Columns::device_memory(target, shape) + shape.slices * ColumnSums::device_memory(shape.bins)
+    pub fn layout(target: StepTarget, shape: SinogramShape) -> BufferLayout {
+        Columns::layout(target, shape).and(ColumnSums::layout(shape))
     }
 
     /// Sorts the columns of sinograms, which are overwritten, and starts to average them. Does not wait.
@@ -229,8 +229,8 @@ impl DeadOnDevice {
         Ok(DeadOnDevice { sums: ColumnSums::new(session, shape, ALIVE)?, snr, size })
     }
 
-    pub fn device_memory(bins: usize) -> usize {
-        ColumnSums::device_memory(bins)
+    pub fn layout(shape: SinogramShape) -> BufferLayout {
+        ColumnSums::layout(shape)
     }
 }
 
@@ -281,8 +281,9 @@ impl AllOnDevice {
         slices.filter(|slices| *slices > 0).map(move |slices| SinogramShape { slices, ..shape })
     }
 
-    pub fn device_memory(target: StepTarget, shape: SinogramShape) -> usize {
-        Self::parts(shape).map(|part| LargeOnDevice::device_memory(target, part)).sum()
+    pub fn layout(target: StepTarget, shape: SinogramShape) -> BufferLayout {
+        let parts = Self::parts(shape).map(|part| LargeOnDevice::layout(target, part));
+        parts.fold(BufferLayout::default(), BufferLayout::and)
     }
 
     /// The sinograms in parts, which take turns.

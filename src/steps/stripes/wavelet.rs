@@ -8,7 +8,7 @@
 //! the complementary factor, `exp(-k^2 / (2 sigma^2))`, and transformed back; they are subtracted.
 
 use super::columns::low_frequencies;
-use crate::device::{ColumnProducts, DeviceValues, LowFrequencies, Session, SinogramBatch};
+use crate::device::{BufferLayout, ColumnProducts, DeviceValues, LowFrequencies, Session, SinogramBatch};
 use crate::device::{SinogramShape, WaveletTransform};
 use crate::error::Result;
 use crate::steps::DeviceSinogramStep;
@@ -348,6 +348,11 @@ impl LevelSize {
         std::iter::successors(Some(first), |above| Some(size(above.coarse_rows, above.width))).take(levels).collect()
     }
 
+    /// Buffers for the coefficients of one kind, which other levels do not use.
+    fn layout(&self, slices: usize) -> BufferLayout {
+        BufferLayout::default().with::<f32>("high-pass coefficients", slices * self.coarse_rows * self.width)
+    }
+
     /// Coefficients of columns of `slices` images.
     fn coarse<'a>(&self, values: &'a DeviceValues, slices: usize) -> SinogramBatch<'a> {
         SinogramBatch { values, first: 0, slices, projections: self.coarse_rows, bins: self.columns }
@@ -375,12 +380,12 @@ impl WaveletOnDevice {
         let filters = Filters::new(DAUBECHIES[moments - 1]);
         let (pad, levels) = padding_and_levels(projections, bins, level);
         let sizes = LevelSize::all(shape, pad, levels, &filters);
-        let [coarse, low] = sizes.first().map_or([0, 0], |s| [s.coarse_rows * s.columns, s.coarse_rows * s.width]);
+        let layout = Self::layout(shape, moments, level, sigma);
         let on_device = |size: &LevelSize| {
             let lines: Vec<usize> = (0..size.coarse_rows).collect();
             Ok(DeviceLevel {
                 size: *size,
-                high: session.scratch(slices * size.coarse_rows * size.width, "high-pass coefficients")?,
+                high: size.layout(slices).buffer(session, "high-pass coefficients")?,
                 filter: LowFrequencies::new(session, slices, size.width, &lines, 0..lines.len(), sigma)?,
             })
         };
@@ -391,20 +396,26 @@ impl WaveletOnDevice {
             means: ColumnProducts::new(session, shape, &[0, projections], &vec![share; projections])?,
             transform: WaveletTransform::new(session, &filters.low, &filters.high)?,
             levels: sizes.iter().map(on_device).collect::<Result<_>>()?,
-            coarse: session.scratch(slices * coarse, "coefficients of columns")?,
-            low: session.scratch(slices * low, "low-pass coefficients")?,
+            coarse: layout.buffer(session, "coefficients of columns")?,
+            low: layout.buffer(session, "low-pass coefficients")?,
         })
     }
 
-    /// Memory in bytes for a sinogram.
-    pub fn device_memory(projections: usize, bins: usize, moments: usize, level: Option<usize>, sigma: f64) -> usize {
+    /// Buffers for sinograms of this size and number.
+    pub fn layout(shape: SinogramShape, moments: usize, level: Option<usize>, sigma: f64) -> BufferLayout {
+        let SinogramShape { slices, projections, bins } = shape;
         let filters = Filters::new(DAUBECHIES[moments - 1]);
         let (pad, levels) = padding_and_levels(projections, bins, level);
-        let sizes = LevelSize::all(SinogramShape { slices: 1, projections, bins }, pad, levels, &filters);
-        let shared = sizes.first().map_or(0, |s| s.coarse_rows * (s.columns + s.width));
-        let high =
-            |s: &LevelSize| 4 * s.coarse_rows * s.width + LowFrequencies::device_memory(s.coarse_rows, s.width, sigma);
-        4 * (bins + shared) + sizes.iter().map(high).sum::<usize>()
+        let sizes = LevelSize::all(shape, pad, levels, &filters);
+        let [coarse, low] = sizes.first().map_or([0, 0], |s| [s.coarse_rows * s.columns, s.coarse_rows * s.width]);
+        let shared = ColumnProducts::layout(shape, 1, 1)
+            .and(WaveletTransform::layout(filters.low.len()))
+            .with::<f32>("coefficients of columns", slices * coarse)
+            .with::<f32>("low-pass coefficients", slices * low);
+        let of_level = |size: &LevelSize| {
+            size.layout(slices).and(LowFrequencies::layout(slices, size.width, size.coarse_rows, sigma))
+        };
+        sizes.iter().map(of_level).fold(shared, BufferLayout::and)
     }
 }
 
