@@ -2,7 +2,7 @@ use super::*;
 use crate::device::grid_sides;
 use crate::geometry::{FrequencyGrid, Geometry, Roi, Tiling};
 use crate::kernel::{
-    Algorithm, Common, GridItems, GridTask, Gridding, Parameters, Positions, Rounding, Sampler, Standard,
+    Algorithm, Common, GridItems, GridTask, Gridding, Parameters, Positions, Residency, Rounding, Sampler, Standard,
 };
 use crate::profile::ProfileStore;
 
