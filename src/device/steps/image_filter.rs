@@ -1,7 +1,7 @@
 //! The filter of projections as images, in two dimensions: by the device's own kernels, or between transforms by a library.
 
-use super::Session;
 use super::images::{ImageFilterForm, ImagePart, ImageRows};
+use crate::device::{ImageTransform, Session};
 use crate::error::{Error, Result};
 use crate::kernel::{
     ImageFilterBackend, ImageGroups, generate_image_columns, generate_image_rows, generate_whole_images,
@@ -12,24 +12,6 @@ use opencl3::event::Event;
 use opencl3::kernel::Kernel;
 use opencl3::memory::{Buffer, CL_MEM_READ_WRITE};
 use std::f64::consts::TAU;
-
-/// A plan for in-place, unscaled complex transforms of images, all of those of a buffer, in the queue for uploads.
-pub trait ImageTransform: Send {
-    /// To frequencies.
-    ///
-    /// # Errors
-    /// The device's.
-    fn forward(&mut self, session: &Session, images: &mut Buffer<[f32; 2]>) -> Result<Event>;
-
-    /// Back to values; a round trip multiplies by the number of pixels.
-    ///
-    /// # Errors
-    /// The device's.
-    fn backward(&mut self, session: &Session, images: &mut Buffer<[f32; 2]>) -> Result<Event>;
-}
-
-/// Makes a transform of so many images of `[width, height]`.
-pub type ImageTransforms = fn(&Session, [usize; 2], usize) -> Result<Box<dyn ImageTransform>>;
 
 /// Filters images of rows.
 pub struct ImageFilter {
