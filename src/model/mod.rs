@@ -24,7 +24,7 @@ pub fn bound(spec: &KernelSpec, rates: &Throughput, facts: &DeviceFacts) -> Opti
 
 /// Resident warps of a kernel, by the registers of an item that the compiler reports, else by the most that it is asked for.
 pub fn occupancy(spec: &KernelSpec, rates: &Throughput, registers: Option<u32>) -> Option<Occupancy> {
-    let [x, y] = spec.parameters.family().shape(spec).work_group;
+    let [x, y] = spec.parameters.family().shape(&spec.form()).work_group;
     Occupancy::of(rates.residency.as_ref()?, x * y, spec.local_memory(), registers.or(spec.registers))
 }
 

@@ -64,5 +64,5 @@ pub(super) fn of_kernel(spec: &KernelSpec, rates: &Throughput) -> Vec<StageRow> 
             limit,
         }
     };
-    gridding.stages(&spec, &task).map(row).into()
+    gridding.stages(&spec.form(), &task).map(row).into()
 }
