@@ -5,6 +5,9 @@ use rand_chacha::ChaCha8Rng;
 use rayon::prelude::*;
 use std::fmt;
 
+/// Two methods that differ by more than this many bins do not confirm each other.
+pub const AGREEMENT: f64 = 0.5;
+
 /// How reliable a minimum is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AxisVerdict {

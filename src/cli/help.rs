@@ -1,9 +1,19 @@
 //! `fbp help` and `fbp man`.
 
-use super::EXIT_CODES;
 use clap::Args;
 use std::path::PathBuf;
 use strum::{Display, EnumString, IntoStaticStr, VariantArray};
+
+/// What the exit codes mean, below the help of commands that have them.
+pub(super) const EXIT_CODES: &str = "\
+Exit codes:
+   0  success
+   1  comparison outside the tolerance (compare), or incorrect kernel (bench, doctor)
+   2  usage: unknown flag or key, bad value, bad profile
+   3  input: missing, corrupt or inconsistent files
+   4  device or driver failed, or no kernel is correct on the device
+   5  output: disk full, permission, not empty
+  75  stopped by a signal: every slice written is complete; run again with --resume";
 
 /// What `fbp help` explains besides the commands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Display, EnumString, IntoStaticStr, VariantArray)]

@@ -1,6 +1,6 @@
 //! Flags for the input data.
 
-use super::words;
+use super::values::words;
 use crate::source::FieldMode;
 use clap::Args;
 use serde::{Deserialize, Serialize};

@@ -1,6 +1,6 @@
 //! `fbp kernel`.
 
-use super::words;
+use super::values::words;
 use crate::kernel::{Interpolation, Mode};
 use clap::Args;
 use std::path::PathBuf;

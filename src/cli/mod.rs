@@ -19,6 +19,7 @@ mod scan;
 mod selection;
 mod steps;
 mod tune;
+mod values;
 
 pub use bench::BenchArgs;
 pub use center::CenterArgs;
@@ -39,28 +40,13 @@ pub use scan::ScanArgs;
 pub use selection::KernelSelectionArgs;
 pub use steps::{InputMeasures, StepArgs};
 pub use tune::TuneArgs;
+pub use values::Text;
 
-use crate::kernel::SLICE_MODES;
-use crate::spectrum::Filter;
-use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{Parser, Subcommand};
-use serde::{Deserialize, Serialize};
-use std::error::Error;
+use help::EXIT_CODES;
 use std::ffi::OsString;
 use std::path::Path;
-use std::str::FromStr;
-use strum::VariantArray;
-
-const EXIT_CODES: &str = "\
-Exit codes:
-   0  success
-   1  comparison outside the tolerance (compare), or incorrect kernel (bench, doctor)
-   2  usage: unknown flag or key, bad value, bad profile
-   3  input: missing, corrupt or inconsistent files
-   4  device or driver failed, or no kernel is correct on the device
-   5  output: disk full, permission, not empty
-  75  stopped by a signal: every slice written is complete; run again with --resume";
 
 /// Filtered back projection of X-ray sinograms and projections on any OpenCL device.
 #[derive(Debug, Parser)]
@@ -148,77 +134,6 @@ fn with_hint(mut error: clap::Error) -> clap::Error {
         error.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![hint.into()]));
     }
     error
-}
-
-/// Accepts the names of an enum's variants, and lists them in the help.
-fn words<T>() -> impl TypedValueParser<Value = T>
-where
-    T: VariantArray + Copy + Into<&'static str> + FromStr<Err: Error + Send + Sync> + Send + Sync,
-{
-    PossibleValuesParser::new(T::VARIANTS.iter().map(|&word| word.into())).try_map(|word| T::from_str(&word))
-}
-
-/// Takes a number of slices per pass.
-fn slice_mode(text: &str) -> Result<u32, String> {
-    match text.parse() {
-        Ok(slices) if SLICE_MODES.contains(&slices) => Ok(slices),
-        _ => Err(format!("it is not one of {SLICE_MODES:?}")),
-    }
-}
-
-/// Accepts the names of filters; the ramp has aliases.
-fn filters() -> impl TypedValueParser<Value = Filter> {
-    let name = |&filter: &Filter| PossibleValue::new(<&'static str>::from(filter));
-    let mut names: Vec<PossibleValue> = Filter::VARIANTS.iter().map(name).collect();
-    names[0] = names[0].clone().aliases(["ramlak", "ram-lak"]);
-    PossibleValuesParser::new(names).try_map(|word| Filter::from_str(&word))
-}
-
-/// Text of a flag, or of a key in a run file: a string, or a number or list without quotes.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-#[serde(transparent)]
-pub struct Text(pub String);
-
-impl From<&str> for Text {
-    fn from(text: &str) -> Self {
-        Text(text.to_owned())
-    }
-}
-
-impl<'de> Deserialize<'de> for Text {
-    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        #[derive(Deserialize)]
-        #[serde(untagged)]
-        enum Any {
-            Text(String),
-            Whole(i64),
-            Real(f64),
-            List(Vec<Any>),
-        }
-        fn text(any: Any) -> String {
-            match any {
-                Any::Text(text) => text,
-                Any::Whole(value) => value.to_string(),
-                Any::Real(value) => value.to_string(),
-                Any::List(list) => list.into_iter().map(text).collect::<Vec<_>>().join(","),
-            }
-        }
-        Any::deserialize(deserializer).map(|any| Text(text(any)))
-    }
-}
-
-/// Reads one text or a list of them.
-fn one_or_many<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<Vec<Text>, D::Error> {
-    #[derive(Deserialize)]
-    #[serde(untagged)]
-    enum OneOrMany {
-        Many(Vec<Text>),
-        One(Text),
-    }
-    Ok(match OneOrMany::deserialize(deserializer)? {
-        OneOrMany::Many(texts) => texts,
-        OneOrMany::One(text) => vec![text],
-    })
 }
 
 #[cfg(test)]

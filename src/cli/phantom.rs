@@ -1,6 +1,6 @@
 //! `fbp phantom`.
 
-use super::words;
+use super::values::words;
 use crate::phantom::{Kind, PageLayout};
 use clap::Args;
 use std::path::PathBuf;

@@ -1,6 +1,7 @@
 //! `fbp reconstruct`, and the keys of a run file.
 
-use super::{InputArgs, ScanArgs, StepArgs, Text, filters, words};
+use super::values::{filters, words};
+use super::{InputArgs, ScanArgs, StepArgs, Text};
 use crate::geometry::AngleWeights;
 use crate::kernel::Padding;
 use crate::kernel::{Interpolation, Mode};

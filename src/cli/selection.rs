@@ -1,6 +1,6 @@
 //! Flags that `fbp bench` and `fbp tune` share: which kernels to run.
 
-use super::{slice_mode, words};
+use super::values::{slice_mode, words};
 use crate::kernel::{Algorithm, Interpolation, Mode};
 use clap::Args;
 

@@ -1,6 +1,6 @@
 //! Flags for the steps before the filter.
 
-use super::{Text, one_or_many};
+use super::values::{Text, one_or_many};
 use crate::units::Length;
 use clap::Args;
 use serde::{Deserialize, Serialize};

@@ -1,9 +1,10 @@
 //! `fbp center`: finds the rotation axis in the data, or writes trial slices for choosing it by eye.
 
 use super::add_measures;
+use super::survey::estimate_json;
 use super::trials::trials;
-use crate::axis::{Aligned, AxisQuery, FoundTilt, Sampled};
-use crate::center::{self, AxisEstimate, AxisSearch, AxisSurvey};
+use crate::axis::{Aligned, AxisQuery, FoundTilt};
+use crate::center::{self, AxisEstimate, AxisSearch};
 use crate::cli::{CenterArgs, StepArgs, Text};
 use crate::device::DeviceList;
 use crate::engine::Source;
@@ -13,7 +14,7 @@ use crate::job::Job;
 use crate::recipe::{Center, Input, Recipe, ScanRecipe, SliceGrid, Span, check_conflicts, given, steps};
 use crate::report::{Messages, Reporter};
 use crate::units::parse_pair;
-use serde_json::{Value, json};
+use serde_json::json;
 use std::sync::atomic::AtomicBool;
 
 /// The table or JSON of a search with its verdict, or a line about the slices of a sweep.
@@ -113,31 +114,6 @@ fn as_json(search: &AxisSearch, tilted: Option<&Tilted>, rows: &[usize]) -> Stri
     });
     let center = methods.first();
     format!("{:#}\n", json!({ "center": center, "tilt": tilt, "methods": methods, "note": search.note, "rows": rows }))
-}
-
-fn estimate_json(f: &AxisEstimate) -> Value {
-    json!({
-        "method": f.method.name(),
-        "value": f.value,
-        "uncertainty": f.uncertainty,
-        "mass": f.mass,
-        "verdict": f.verdict.to_string(),
-    })
-}
-
-/// What every method says on its own, with its costs, or why it does not suit the scan.
-pub(super) fn survey_json(sampled: &Sampled, range: Option<(f64, f64)>) -> Value {
-    let (found, note) = sampled.survey(range);
-    let one = |AxisSurvey { method, outcome }: &AxisSurvey| match outcome {
-        Ok((found, costs)) => {
-            let mut method = estimate_json(found);
-            method["whole"] = json!(costs.whole);
-            method["near"] = json!(costs.near);
-            method
-        }
-        Err(why) => json!({ "method": method.name(), "reason": why.to_string() }),
-    };
-    json!({ "rows": sampled.rows, "note": note, "methods": found.iter().map(one).collect::<Vec<_>>() })
 }
 
 #[cfg(test)]

@@ -17,6 +17,7 @@ mod profiles;
 mod reconstruct;
 mod repairs;
 mod report;
+mod survey;
 mod trials;
 mod tune;
 

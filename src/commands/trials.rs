@@ -1,6 +1,6 @@
 //! `fbp center --sweep`: slices for trial axes, as files with a montage, or in a page.
 
-use super::center::survey_json;
+use super::survey::survey_json;
 use crate::axis::{Trial, sample_of, trial_slices};
 use crate::center::negative_share;
 use crate::cli::{CenterArgs, ReconstructArgs};

@@ -81,7 +81,8 @@ impl BufferLayout {
         session.buffer(self.bytes_of(what)? / std::mem::size_of::<T>(), flags, what)
     }
 
-    fn bytes_of(&self, what: &str) -> Result<usize> {
+    /// Bytes of one of the buffers.
+    pub(super) fn bytes_of(&self, what: &str) -> Result<usize> {
         let found = self.buffers.iter().find(|(name, _)| *name == what);
         found.map(|(_, bytes)| *bytes).ok_or_else(|| Error::Internal(format!("no layout has {what}")))
     }

@@ -1,15 +1,15 @@
 //! Back projection by gridding: frequencies are spread over a grid, whose rows and columns are transformed.
 
-use super::fault;
-use super::session::{Resources, Session, SinogramStore, sinogram_bytes};
+use super::{Resources, Session, SinogramStore, sinogram_bytes};
 use crate::error::{Error, Result};
 use crate::facts::DeviceFacts;
+use crate::fault;
 use crate::geometry::{FrequencyGrid, Geometry, GridSides, Offset, Roi, Segment, SplitTile, Tile, Tiling};
 use crate::kernel::{Bound, GridItems, GridLines, Gridding, ImageGroups, KernelSource, KernelSpec, Parameters};
 use crate::spectrum::{stored_frequencies, turns};
 use opencl3::event::Event;
 use opencl3::kernel::Kernel;
-use opencl3::memory::{Buffer, CL_MEM_READ_WRITE};
+use opencl3::memory::Buffer;
 use std::f64::consts::PI;
 use std::ops::Range;
 
@@ -119,18 +119,6 @@ pub fn grid_values(facts: &DeviceFacts, spec: &KernelSpec, regions: impl Iterato
         }
     }
     Ok(most)
-}
-
-/// Memory for the grids of a pass, which all parts of a run share.
-pub struct GridMemory {
-    pub(super) grids: Buffer<[f32; 2]>,
-}
-
-impl GridMemory {
-    /// For the largest of these forms.
-    pub fn new(session: &Session, values: usize) -> Result<GridMemory> {
-        Ok(GridMemory { grids: session.buffer(values, CL_MEM_READ_WRITE, "grids")? })
-    }
 }
 
 /// Kernels and tables of gridding for a part of a scan and a band of the region.

@@ -1,9 +1,9 @@
 //! Back projection: one typed function for all kernels.
 
-use super::fault;
 use super::gridding::GridProjector;
-use super::session::{Resources, Session, SinogramStore, sinogram_bytes};
+use super::{Resources, Session, SinogramStore, sinogram_bytes};
 use crate::error::{Error, Result};
+use crate::fault;
 use crate::geometry::{Geometry, Offset, slice_centre};
 use crate::kernel::{KernelSpec, Parameters};
 use opencl3::event::Event;

@@ -6,341 +6,37 @@
 mod allocations;
 mod buffer_layout;
 mod copies;
+mod error;
+mod found;
 mod gridding;
 mod host_memory;
+mod image_formats;
 mod images;
 mod launch;
 mod programs;
+mod search;
 mod select;
 mod session;
+mod sinogram_store;
 mod steps;
 
 pub use buffer_layout::BufferLayout;
-pub use gridding::{GridForm, GridMemory, grid_sides, grid_values};
+pub(crate) use error::cl_error;
+pub use found::FoundDevice;
+pub use gridding::{GridForm, grid_sides, grid_values};
 pub use host_memory::HostMemory;
 pub use launch::BackProjector;
 pub use programs::{BuiltProgram, PROGRAMS, ProgramStore};
+pub use search::{DeviceSearch, INSTALL_HINT, enumerate, find, find_one};
 pub use select::{DeviceList, DeviceSelector};
-pub(crate) use session::sinogram_bytes;
-pub use session::{Launch, Resources, Session, SinogramStore};
+pub use session::{ImageTransform, ImageTransforms, Launch, Resources, Session};
+pub(crate) use sinogram_store::sinogram_bytes;
+pub use sinogram_store::{GridMemory, SinogramStore};
 pub use steps::{
     AddedProfiles, AirCorrection, BlockCorrector, BlockPlace, BlockShape, ColumnCorrection, ColumnOrder,
     ColumnProducts, ColumnSum, ColumnSums, CopiedProjections, DetectorBatch, DetectorRows, DeviceRows, DeviceValues,
-    EncodedSlices, FieldImages, Gap, ImageFilter, ImageFilterForm, ImagePart, ImageSteps, ImageTransform,
-    ImageTransforms, ImagesTarget, LowFrequencies, OutlierForm, OutlierRemover, OutlierRows, PieceSize,
-    ProjectionState, RotationForm, RowBlocks, RowCorrection, RowCounts, RowExtender, RunningMedians, SampleBinner,
-    SampleOrder, SinogramBatch, SinogramShape, SliceCounter, SliceCounts, SliceEncoder, SmoothedFits, WaveletTransform,
+    EncodedSlices, FieldImages, Gap, ImageFilter, ImageFilterForm, ImagePart, ImageSteps, ImagesTarget, LowFrequencies,
+    OutlierForm, OutlierRemover, OutlierRows, PieceSize, ProjectionState, RotationForm, RowBlocks, RowCorrection,
+    RowCounts, RowExtender, RunningMedians, SampleBinner, SampleOrder, SinogramBatch, SinogramShape, SliceCounter,
+    SliceCounts, SliceEncoder, SmoothedFits, WaveletTransform,
 };
-
-use crate::error::{Error, Result};
-use crate::facts::architecture;
-use crate::facts::{DeviceFacts, DeviceKind};
-use crate::fault;
-use opencl3::context::Context;
-use opencl3::device::{
-    CL_DEVICE_PARTITION_EQUALLY, CL_DEVICE_TYPE_ACCELERATOR, CL_DEVICE_TYPE_ALL, CL_DEVICE_TYPE_CPU,
-    CL_DEVICE_TYPE_GPU, Device, SubDevice, get_device_info,
-};
-use opencl3::error_codes::{
-    CL_DEVICE_NOT_FOUND, CL_MEM_OBJECT_ALLOCATION_FAILURE, CL_OUT_OF_HOST_MEMORY, ClError, DLOPEN_RUNTIME_LOAD_FAILED,
-};
-use opencl3::platform::get_platforms;
-use opencl3::types::cl_device_partition_property;
-use std::sync::{Arc, Mutex, PoisonError};
-use std::thread::{Builder, JoinHandle};
-
-/// What to install when a part of the OpenCL stack is missing.
-pub const INSTALL_HINT: &str = "\
-install an OpenCL driver and loader:
-  any processor   Debian/Ubuntu: apt-get install ocl-icd-libopencl1 pocl-opencl-icd libclfft2
-                  Fedora:        dnf install ocl-icd pocl clfft
-                  openSUSE:      zypper install libOpenCL1 pocl clFFT
-  NVIDIA GPU      the NVIDIA driver with its OpenCL part (nvidia-opencl-icd)
-  AMD GPU         rocm-opencl-runtime or mesa-opencl-icd
-  Intel GPU       intel-opencl-icd
-then check with: fbp devices";
-
-/// A device that was found, or a part of it.
-#[derive(Clone, Debug)]
-pub struct FoundDevice {
-    pub(crate) device: Device,
-    pub facts: DeviceFacts,
-    part: Option<Partition>,
-    /// Whether image formats were looked for, which takes a context.
-    opened: bool,
-    /// That context, until a session takes it: making another takes some drivers more than a tenth of a second.
-    context: Arc<Mutex<Option<Context>>>,
-}
-
-/// One of several parts of a device.
-#[derive(Clone, Debug)]
-struct Partition {
-    number: usize,
-    of: usize,
-    #[allow(dead_code)] // it keeps the device alive
-    device: Arc<SubDevice>,
-}
-
-impl FoundDevice {
-    /// Name to print, which distinguishes parts.
-    pub fn label(&self) -> String {
-        match &self.part {
-            Some(part) => format!("{} (part {} of {})", self.facts.name, part.number + 1, part.of),
-            None => self.facts.name.clone(),
-        }
-    }
-
-    /// The same with its image formats. Makes a context, unless there is one: of devices that are not used it would only take time.
-    fn opened(&self) -> FoundDevice {
-        if self.opened {
-            return self.clone();
-        }
-        let context = Context::from_device(&self.device).ok();
-        let usable = context.as_ref().filter(|_| self.facts.images);
-        let facts =
-            DeviceFacts { image_formats: usable.map(images::creatable).unwrap_or_default(), ..self.facts.clone() };
-        FoundDevice { facts, opened: true, context: Arc::new(Mutex::new(context)), ..self.clone() }
-    }
-
-    /// Divides the device into `count` equal parts, each a device of its own.
-    fn parts(&self, count: usize) -> Result<Vec<FoundDevice>> {
-        let name = &self.facts.name;
-        let units = self.facts.compute_units as usize / count;
-        if units == 0 {
-            let all = self.facts.compute_units;
-            return Err(Error::usage(format!(
-                "--device: {name} has only {all} compute units, too few for {count} parts; give a smaller number"
-            )));
-        }
-        let properties = [CL_DEVICE_PARTITION_EQUALLY, units as cl_device_partition_property, 0];
-        let devices = self
-            .device
-            .create_sub_devices(&properties)
-            .map_err(|e| cl_error(&format!("dividing the device into {count} parts"), name, e))?;
-        // PoCL aborts when an image of a part is written, and processors have no units that would read it faster
-        let facts =
-            DeviceFacts { compute_units: units as u32, images: false, image_formats: Vec::new(), ..self.facts.clone() };
-        let part = |(number, device): (usize, SubDevice)| FoundDevice {
-            device: Device::new(device.id()),
-            facts: facts.clone(),
-            part: Some(Partition { number, of: count, device: Arc::new(device) }),
-            opened: true,
-            context: Arc::default(),
-        };
-        Ok(devices.into_iter().take(count).enumerate().map(part).collect())
-    }
-}
-
-/// A message for an OpenCL error: what was tried, on which device, and the code's name.
-pub(crate) fn cl_error(what: &str, device: &str, error: ClError) -> Error {
-    let code = error.0;
-    // many drivers allocate a buffer when it is first used
-    let is_full = [CL_MEM_OBJECT_ALLOCATION_FAILURE, CL_OUT_OF_HOST_MEMORY].contains(&code);
-    if !is_full {
-        return Error::Device(format!(
-            "{device}: {what}: {error} (OpenCL error {code}); check the device with fbp doctor, or choose another --device"
-        ));
-    }
-    Error::Memory(format!("{device}: {what}: {error} (OpenCL error {code}); give a smaller --device-memory"))
-}
-
-/// The thread of a [`DeviceSearch`].
-static SEARCH: Mutex<Option<JoinHandle<Result<Vec<FoundDevice>>>>> = Mutex::new(None);
-
-/// A search for the devices of a list beside other work. Its thread ends before this does: a process must not end while drivers
-/// start.
-#[derive(Debug)]
-#[must_use]
-pub struct DeviceSearch(());
-
-impl DeviceSearch {
-    /// Starts drivers and looks for devices in a thread of its own; the next [`find`] takes what it finds.
-    pub fn begin(list: &DeviceList) -> DeviceSearch {
-        let list = list.clone();
-        let search = move || {
-            let mut found = list_all()?;
-            // whoever asks for them gets the error
-            for (index, _) in list.indices(&found).unwrap_or_default() {
-                found[index] = found[index].opened();
-            }
-            Ok(found)
-        };
-        let thread = Builder::new().spawn(search).ok();
-        *SEARCH.lock().unwrap_or_else(PoisonError::into_inner) = thread;
-        DeviceSearch(())
-    }
-
-    /// What was found, if nobody asked yet.
-    fn result() -> Option<Result<Vec<FoundDevice>>> {
-        let thread = SEARCH.lock().unwrap_or_else(PoisonError::into_inner).take();
-        thread.and_then(|thread| thread.join().ok())
-    }
-}
-
-impl Drop for DeviceSearch {
-    fn drop(&mut self) {
-        drop(DeviceSearch::result());
-    }
-}
-
-/// Every device of every platform, in the drivers' order.
-///
-/// # Errors
-/// A device error with the packages to install when there is no loader, no driver or no device.
-pub fn enumerate() -> Result<Vec<FoundDevice>> {
-    Ok(list_all()?.iter().map(FoundDevice::opened).collect())
-}
-
-/// The devices of a list.
-///
-/// # Errors
-/// Those of [`enumerate`] and [`DeviceList::select`].
-pub fn find(list: &DeviceList) -> Result<Vec<FoundDevice>> {
-    list.select(&DeviceSearch::result().unwrap_or_else(list_all)?)
-}
-
-/// One device.
-///
-/// # Errors
-/// Those of [`enumerate`] and [`DeviceSelector::select`].
-pub fn find_one(selector: &DeviceSelector) -> Result<FoundDevice> {
-    let devices = list_all()?;
-    let facts: Vec<_> = devices.iter().map(|device| &device.facts).collect();
-    Ok(devices[selector.select(&facts)?].opened())
-}
-
-/// Every device without its image formats.
-fn list_all() -> Result<Vec<FoundDevice>> {
-    // drivers initialise themselves on the first call, and not all of them do that safely from several threads
-    static FIRST_CALL: Mutex<()> = Mutex::new(());
-    let _guard = FIRST_CALL.lock().unwrap_or_else(PoisonError::into_inner);
-    let nothing = |why: &str| Error::Device(format!("{why}\n{INSTALL_HINT}"));
-    let platforms = match get_platforms() {
-        Err(ClError(DLOPEN_RUNTIME_LOAD_FAILED)) => {
-            return Err(nothing("no OpenCL loader (libOpenCL.so.1) on this machine"));
-        }
-        Ok(platforms) if !platforms.is_empty() => platforms,
-        _ => return Err(nothing("no OpenCL driver on this machine: the loader knows no platform")),
-    };
-    let mut found = Vec::new();
-    let mut platform_names = Vec::new();
-    for (platform_index, platform) in platforms.iter().enumerate() {
-        let platform_name = platform.name().unwrap_or_else(|e| format!("unnamed platform ({e})"));
-        let ids = match platform.get_devices(CL_DEVICE_TYPE_ALL) {
-            Ok(ids) => ids,
-            Err(ClError(CL_DEVICE_NOT_FOUND)) => Vec::new(),
-            Err(error) => return Err(cl_error("listing devices", &platform_name, error)),
-        };
-        for (device_index, id) in ids.into_iter().enumerate() {
-            let device = Device::new(id);
-            let facts = read_facts(&device, &platform_name, [platform_index, device_index])
-                .map_err(|e| cl_error("reading its properties", &platform_name, e))?;
-            found.push(FoundDevice { device, facts, part: None, opened: false, context: Arc::default() });
-        }
-        platform_names.push(platform_name);
-    }
-    if found.is_empty() {
-        return Err(nothing(&format!("no OpenCL device: platform(s) {} offer none", platform_names.join(", "))));
-    }
-    Ok(found)
-}
-
-/// NVIDIA's queries for the compute capability (extension `cl_nv_device_attribute_query`).
-const COMPUTE_CAPABILITY_MAJOR_NV: u32 = 0x4000;
-const COMPUTE_CAPABILITY_MINOR_NV: u32 = 0x4001;
-
-fn read_facts(
-    device: &Device,
-    platform: &str,
-    [platform_index, device_index]: [usize; 2],
-) -> std::result::Result<DeviceFacts, ClError> {
-    let clean = |text: String| text.trim().to_owned();
-    let name = clean(device.name()?);
-    let vendor = clean(device.vendor()?);
-    let kind = match device.dev_type()? {
-        t if t & CL_DEVICE_TYPE_GPU != 0 => DeviceKind::Gpu,
-        t if t & CL_DEVICE_TYPE_ACCELERATOR != 0 => DeviceKind::Accelerator,
-        t if t & CL_DEVICE_TYPE_CPU != 0 => DeviceKind::Cpu,
-        _ => DeviceKind::Accelerator,
-    };
-    let vendor_word = vendor_word(device.vendor_id()?, &vendor, kind);
-    let extensions: Vec<String> =
-        device.extensions().unwrap_or_default().split_whitespace().map(str::to_owned).collect();
-    let architecture = match vendor_word.as_str() {
-        "nvidia" => {
-            let query = |what| get_device_info(device.id(), what).map(|value| value.to_uint());
-            match (query(COMPUTE_CAPABILITY_MAJOR_NV), query(COMPUTE_CAPABILITY_MINOR_NV)) {
-                (Ok(major), Ok(minor)) => architecture::of_compute_capability(major, minor),
-                _ => None,
-            }
-        }
-        "amd" => architecture::of_amd_name(&name),
-        _ => None,
-    };
-    let c_version = clean(device.opencl_c_version().unwrap_or_default());
-    // OpenCL 3.0 lists versions; before it, the one that is reported includes those below it
-    let accepts_opencl_c_2 = match device.opencl_c_all_versions() {
-        Ok(versions) if !versions.is_empty() => versions.iter().any(|v| v.version >> 22 == 2),
-        _ => c_version.starts_with("OpenCL C 2."),
-    };
-    Ok(DeviceFacts {
-        platform_index,
-        device_index,
-        platform: platform.trim().to_owned(),
-        name,
-        vendor,
-        vendor_word,
-        architecture: architecture.unwrap_or("unknown").to_owned(),
-        kind,
-        driver: clean(device.driver_version()?) + &fault::mark(),
-        version: clean(device.version()?),
-        c_version,
-        accepts_opencl_c_2,
-        compute_units: device.max_compute_units()?,
-        clock_mhz: device.max_clock_frequency().unwrap_or(0),
-        max_work_group: device.max_work_group_size()?,
-        max_work_items: device.max_work_item_sizes()?,
-        local_memory: device.local_mem_size()?,
-        constant_buffer: device.max_constant_buffer_size()?,
-        global_memory: device.global_mem_size()?,
-        max_allocation: device.max_mem_alloc_size()?,
-        images: device.image_support().unwrap_or(false),
-        image_max: [device.image2d_max_width().unwrap_or(0), device.image2d_max_height().unwrap_or(0)],
-        image_formats: Vec::new(),
-        extensions,
-    })
-}
-
-/// The vendor word that profiles match, from the PCI vendor number or the vendor's name; of processors from the name, as PoCL
-/// gives those of AMD Intel's number.
-fn vendor_word(id: u32, vendor: &str, kind: DeviceKind) -> String {
-    match id {
-        _ if kind == DeviceKind::Cpu => {}
-        0x10de => return "nvidia".into(),
-        0x1002 if kind == DeviceKind::Gpu => return "amd".into(),
-        0x8086 => return "intel".into(),
-        _ => {}
-    }
-    let lower = vendor.to_lowercase();
-    for word in ["nvidia", "intel", "amd"] {
-        if lower.contains(word) || (word == "amd" && lower.contains("advanced micro devices")) {
-            return word.into();
-        }
-    }
-    lower.split_whitespace().next().unwrap_or("unknown").to_owned()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn vendors() {
-        assert_eq!(vendor_word(0x10de, "NVIDIA Corporation", DeviceKind::Gpu), "nvidia");
-        assert_eq!(vendor_word(7, "Advanced Micro Devices, Inc.", DeviceKind::Gpu), "amd");
-        assert_eq!(vendor_word(0x8086, "GenuineIntel", DeviceKind::Cpu), "intel");
-        assert_eq!(vendor_word(0x8086, "AuthenticAMD", DeviceKind::Cpu), "amd");
-        assert_eq!(vendor_word(0x8086, "Intel(R) Corporation", DeviceKind::Gpu), "intel");
-        assert_eq!(vendor_word(7, "Mesa/X.org", DeviceKind::Gpu), "mesa/x.org");
-    }
-}

@@ -1,18 +1,18 @@
 //! A context with its queues on one device, and operations on them.
 
 use super::allocations::Allocations;
-use super::gridding::GridMemory;
 use super::programs::{BuiltProgram, ProgramRequest, ProgramStore};
-use super::{FoundDevice, ImageTransforms, cl_error, fault, images};
+use super::{FoundDevice, cl_error};
 use crate::error::{Error, Result};
-use crate::facts::{DeviceFacts, DeviceKind, ImageFormat};
-use crate::kernel::{ImageFilterBackend, KernelSource, StepSizes, StepTarget, Texel};
+use crate::facts::{DeviceFacts, DeviceKind};
+use crate::fault;
+use crate::kernel::{ImageFilterBackend, KernelSource, StepSizes, StepTarget};
 use opencl3::command_queue::{CL_QUEUE_PROFILING_ENABLE, CommandQueue};
 use opencl3::context::Context;
 use opencl3::error_codes::{CL_MEM_OBJECT_ALLOCATION_FAILURE, ClError};
 use opencl3::event::Event;
 use opencl3::kernel::Kernel;
-use opencl3::memory::{Buffer, CL_MEM_READ_ONLY, CL_MEM_READ_WRITE, ClMem, Image};
+use opencl3::memory::{Buffer, CL_MEM_READ_ONLY, ClMem};
 use opencl3::program::Program;
 use opencl3::types::cl_mem_flags;
 use serde::Serialize;
@@ -24,6 +24,24 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 /// Programs that a session keeps, so that a run reuses those of the check before it.
 const KEPT_PROGRAMS: usize = 16;
+
+/// A plan for in-place, unscaled complex transforms of images, all of those of a buffer, in the queue for uploads.
+pub trait ImageTransform: Send {
+    /// To frequencies.
+    ///
+    /// # Errors
+    /// The device's.
+    fn forward(&mut self, session: &Session, images: &mut Buffer<[f32; 2]>) -> Result<Event>;
+
+    /// Back to values; a round trip multiplies by the number of pixels.
+    ///
+    /// # Errors
+    /// The device's.
+    fn backward(&mut self, session: &Session, images: &mut Buffer<[f32; 2]>) -> Result<Event>;
+}
+
+/// Makes a transform of so many images of `[width, height]`.
+pub type ImageTransforms = fn(&Session, [usize; 2], usize) -> Result<Box<dyn ImageTransform>>;
 
 /// A context on one device, with in-order queues for kernels and for copies in both directions.
 pub struct Session {
@@ -254,6 +272,11 @@ impl Session {
         Ok(buffer)
     }
 
+    /// Counts an allocation that is no buffer.
+    pub(super) fn count_allocation(&self, what: &str, bytes: usize) {
+        self.allocations.add(what, bytes);
+    }
+
     /// Bytes that were allocated on the device since the last call of [`forget_allocations`](Self::forget_allocations), by what
     /// they are for.
     pub fn allocated(&self) -> BTreeMap<String, u64> {
@@ -293,21 +316,6 @@ impl Session {
     /// Starts a launch of a kernel.
     pub fn launch<'a>(&'a self, kernel: &'a Kernel, name: &'a str) -> Launch<'a> {
         Launch { session: self, queue: &self.queue, kernel, name, index: 0, first: [0; 3], after: None }
-    }
-
-    /// Whether the image format of a kernel returns correct values on this device; buffers always do.
-    pub fn texel_works(&self, texel: Texel) -> Result<bool> {
-        texel.format().map_or(Ok(true), |format| self.image_format_works(format))
-    }
-
-    /// Whether an image of this format returns the values written to it, tested with real values.
-    pub fn image_format_works(&self, format: ImageFormat) -> Result<bool> {
-        images::verify(self, format)
-    }
-
-    /// The image formats that the driver lists.
-    pub fn listed_image_formats(&self) -> Vec<ImageFormat> {
-        images::listed(&self.context)
     }
 }
 
@@ -418,59 +426,6 @@ impl<'a> Launch<'a> {
                 e,
             )
         })
-    }
-}
-
-/// Bytes of a compound sinogram of `projections` rows of `bins` bins of `element_bytes` each, and guard bins.
-pub(crate) fn sinogram_bytes(texel: Texel, bins: usize, projections: usize, element_bytes: usize) -> usize {
-    texel.row_length(bins) * element_bytes * projections
-}
-
-/// The compound sinogram on the device: the buffer that the filter writes, and the image if kernels read one.
-pub struct SinogramStore {
-    pub(crate) buffer: Buffer<u8>,
-    pub(crate) image: Option<Image>,
-    /// What gridding computes slices in.
-    pub(crate) grids: Option<GridMemory>,
-    size: [usize; 2],
-}
-
-impl SinogramStore {
-    /// Memory for `projections` rows of `bins` bins of `element_bytes` each, and guard bins.
-    pub fn new(session: &Session, texel: Texel, bins: usize, projections: usize, element_bytes: usize) -> Result<Self> {
-        let bytes = sinogram_bytes(texel, bins, projections, element_bytes);
-        let buffer = session.buffer(bytes, CL_MEM_READ_WRITE, "the compound sinogram")?;
-        let image = texel
-            .format()
-            .map(|format| images::create(&session.context, format, [bins, projections]))
-            .transpose()
-            .map_err(|e| {
-                cl_error(&format!("creating an image of {bins} x {projections} texels"), session.device_name(), e)
-            })?;
-        if image.is_some() {
-            session.allocations.add("the sinogram as an image", bytes);
-        }
-        Ok(SinogramStore { buffer, image, grids: None, size: [bins, projections] })
-    }
-
-    /// The same with memory for so many complex values of grids.
-    pub fn with_grids(self, session: &Session, values: usize) -> Result<Self> {
-        let grids = if values > 0 { Some(GridMemory::new(session, values)?) } else { None };
-        Ok(SinogramStore { grids, ..self })
-    }
-
-    /// Copies the buffer into the image, if there is one (paper, section 4: OpenCL copies where CUDA binds).
-    pub fn publish(&mut self, session: &Session) -> Result<Option<Event>> {
-        let Some(image) = &mut self.image else {
-            return Ok(None);
-        };
-        let (origin, region) = ([0usize; 3], [self.size[0], self.size[1], 1]);
-        // SAFETY: buffer and image were created with the same number of bytes.
-        unsafe {
-            session.queue.enqueue_copy_buffer_to_image(&self.buffer, image, 0, origin.as_ptr(), region.as_ptr(), &[])
-        }
-        .map(Some)
-        .map_err(|e| cl_error("copying the sinogram into an image", session.device_name(), e))
     }
 }
 

@@ -1,27 +1,22 @@
 //! The filter: transforms of rows on the device or the host, and the conversion of rows to a compound sinogram.
 
+mod batch;
 mod clfft;
 mod host;
 mod rows;
 mod spectra;
+mod transform;
 
+pub use batch::{FilterSetup, RowBatch};
 pub use clfft::{ClFftRows, image_transform, tear_down};
 pub use host::{HostFilter, HostRows};
-pub use rows::{FilterSetup, Filtered, RowBatch, RowStage};
+pub use rows::{Filtered, RowStage};
+pub use transform::RowTransform;
 
 use crate::device::Session;
 use crate::error::{Error, Result};
-use opencl3::event::Event;
 use opencl3::memory::Buffer;
 use std::f32::consts::TAU;
-
-/// A plan for in-place, unscaled complex transforms of all rows of a buffer.
-pub trait RowTransform: Send {
-    /// To frequencies.
-    fn forward(&mut self, session: &Session, rows: &mut Buffer<[f32; 2]>) -> Result<Event>;
-    /// Back to values; a round trip multiplies by the row's length.
-    fn backward(&mut self, session: &Session, rows: &mut Buffer<[f32; 2]>) -> Result<Event>;
-}
 
 /// A transform of `batch` rows of `length`. `rows` must be able to hold them and is overwritten.
 ///

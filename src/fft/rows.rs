@@ -1,37 +1,17 @@
 //! Filters rows into a compound sinogram: by the kernels of `filter.cl` and `filter_rows.cl`, a transform, or the host.
 
 use super::spectra::{Factors, SpectraStage};
-use super::{HostFilter, RowTransform};
+use super::{FilterSetup, HostFilter, RowBatch, RowTransform};
 use crate::device::{Launch, Session, SinogramStore, sinogram_bytes};
 use crate::error::{Error, Result};
 use crate::fft;
 use crate::geometry::Offset;
-use crate::kernel::{
-    KernelSpec, Padding, ROW_GROUP, RowFilter, RowFilterMethod, Storage, TILE, Texel, generate_filter,
-};
+use crate::kernel::{ROW_GROUP, RowFilter, RowFilterMethod, Storage, TILE, Texel, generate_filter};
 use crate::spectrum::turns;
 use opencl3::event::Event;
 use opencl3::kernel::Kernel;
 use opencl3::memory::{Buffer, CL_MAP_READ, CL_MAP_WRITE, CL_MEM_READ_WRITE};
-use std::ops::Range;
 use std::time::{Duration, Instant};
-
-/// Everything that a stage is made from.
-#[derive(Clone, Copy)]
-pub struct FilterSetup<'a> {
-    pub spec: &'a KernelSpec,
-    pub rows: RowFilter,
-    pub padding: Padding,
-    pub bins: usize,
-    /// Projections at a time.
-    pub projections: usize,
-    /// One value for each of `rows.length` frequencies, with the transform's `1 / length`.
-    pub spectrum: &'a [f32],
-    /// Relative weight of every projection of the scan.
-    pub weights: &'a [f32],
-    /// Rows are not needed any more: where that is possible, filtered rows take their place.
-    pub in_place: bool,
-}
 
 /// Filters rows and stores them in the layout that a kernel reads.
 pub struct RowStage {
@@ -41,21 +21,6 @@ pub struct RowStage {
     peak_bits: Buffer<u32>,
     /// Note for the user.
     pub note: Option<String>,
-}
-
-/// Rows of some slices.
-#[derive(Clone)]
-pub struct RowBatch<'a> {
-    /// `[slice][projection][bin]`.
-    pub rows: &'a Buffer<f32>,
-    /// The value of `rows` that they start at.
-    pub first: usize,
-    /// Slices that there are.
-    pub valid: usize,
-    /// The part of the scan that `rows` has.
-    pub projections: Range<usize>,
-    /// For kernels that read frequencies.
-    pub phases: Option<&'a Buffer<Offset>>,
 }
 
 /// Commands and time that filtering took.

@@ -1,7 +1,6 @@
 //! Converts rows to the filtered spectra that gridding reads: by one kernel, or by a transform with kernels around it.
 
-use super::RowTransform;
-use super::rows::{FilterSetup, RowBatch};
+use super::{FilterSetup, RowBatch, RowTransform};
 use crate::device::{Session, SinogramStore};
 use crate::error::{Error, Result};
 use crate::geometry::Offset;

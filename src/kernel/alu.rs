@@ -2,11 +2,10 @@
 
 use super::family::{Family, Reads, rule};
 use super::files::{ClFile, EXCHANGE, ROUND, cl_file};
+use super::form::KernelForm;
 use super::load::row_start;
 use super::parameter::{Declared, parameters};
-use super::{
-    Common, Defines, Exchange, Interpolation, KernelSpec, LaunchShape, Load, Mode, Parameter, Positions, Sampler,
-};
+use super::{Common, Defines, Exchange, Interpolation, LaunchShape, Load, Mode, Parameter, Positions, Sampler};
 use crate::error::Result;
 use serde::{Deserialize, Serialize};
 use strum::VariantNames;
@@ -164,7 +163,7 @@ impl Alu {
         )
     }
 
-    fn define_for(&self, samples: u32, spec: &KernelSpec, defines: &mut Defines) -> Result<()> {
+    fn define_for(&self, samples: u32, form: &KernelForm, defines: &mut Defines) -> Result<()> {
         defines.switch("ABSOLUTE", self.positions == Positions::Absolute)?;
         defines.number("BLOCK", self.block)?;
         defines.number("CACHED", self.cached_projections)?;
@@ -179,16 +178,16 @@ impl Alu {
         defines.number("STAGE", self.stage)?;
         defines.number("MAPPING", self.mapping as u32)?;
         defines.number("ROUNDING", self.rounding as u32)?;
-        spec.shuffle.define(defines)
+        form.shuffle.define(defines)
     }
 
     /// Section 6.5, with one or several samples per bin.
-    fn load_for(&self, samples: u32, spec: &KernelSpec) -> Load {
-        let slices = f64::from(spec.slices);
+    fn load_for(&self, samples: u32, form: &KernelForm) -> Load {
+        let slices = f64::from(form.slices);
         let pixels = f64::from(self.pixels());
         let of_block = 1.0 / (f64::from(self.items) * pixels * slices);
         let of_item = 1.0 / (pixels * slices);
-        let linear = spec.interpolation == Interpolation::Linear && samples == 1;
+        let linear = form.interpolation == Interpolation::Linear && samples == 1;
 
         // an item's projection
         let turn = if self.rotation_cache { Load::local(1.0, 8.0) } else { Load::constant(1.0, 8.0) };
@@ -198,8 +197,7 @@ impl Alu {
             Offsets::Column => Load { fp: 1.0, ..Load::local(1.0, f64::from(self.block / 16) * 4.0).staged() },
             // and a multiply-add for x
             Offsets::None => {
-                Load { fp: 1.0, ..Load::default() }
-                    + row_start(self.positions, spec.parameters.common().packed_constants)
+                Load { fp: 1.0, ..Load::default() } + row_start(self.positions, self.common.packed_constants)
             }
         };
         let item = turn + offset + Load { shifts: 1.0, ..Load::default() };
@@ -223,28 +221,28 @@ impl Alu {
             half_conversions: if self.half_cache { reads * slices } else { 0.0 },
             ..Load::local(reads * vectors, bytes)
         };
-        self.block_load(samples, spec) * of_block + item * of_item + (pixel + updates) * (1.0 / slices)
+        self.block_load(samples, form) * of_block + item * of_item + (pixel + updates) * (1.0 / slices)
     }
 
     /// Load of a block for a projection before its items start: finding where rows start, and copying them.
-    fn block_load(&self, samples: u32, spec: &KernelSpec) -> Load {
-        let slices = f64::from(spec.slices);
+    fn block_load(&self, samples: u32, form: &KernelForm) -> Load {
+        let slices = f64::from(form.slices);
         let advanced = self.cache == Cache::Advanced;
 
         // where a row starts: by every item that copies the row, or once with a third stage
         let row_items = f64::from(self.row_items);
         let starts = if self.stage > 0 { 1.0 } else { row_items };
-        let start = row_start(self.positions, spec.parameters.common().packed_constants);
+        let start = row_start(self.positions, self.common.packed_constants);
         let mut block = (start * starts).staged() + Load::local(row_items, 4.0).staged();
 
         // the copy
         let cells = f64::from(self.row_bins() * samples);
-        let fetch = match spec.texel.format() {
-            Some(_) => Load { staging: 1.0, ..Load::texel(spec.texel, samples > 1) },
+        let fetch = match form.texel.format() {
+            Some(_) => Load { staging: 1.0, ..Load::texel(form.texel, samples > 1) },
             None => {
                 let reads = if samples > 1 { 2.0 } else { 1.0 };
                 let mixed = if samples > 1 { 2.0 * slices } else { 0.0 };
-                let bytes = spec.parameters.storage().bytes() as f64;
+                let bytes = self.common.storage.bytes() as f64;
                 Load { fp: mixed, ..Load::local(reads, slices * bytes).staged() }
             }
         };
@@ -270,8 +268,8 @@ impl Alu {
         if self.half_cache { 2.0 } else { 4.0 }
     }
 
-    fn local_memory_for(&self, samples: u32, spec: &KernelSpec) -> u64 {
-        let slices = u64::from(spec.slices);
+    fn local_memory_for(&self, samples: u32, form: &KernelForm) -> u64 {
+        let slices = u64::from(form.slices);
         let advanced = self.cache == Cache::Advanced;
         let cells = u64::from(self.row_bins() * samples + u32::from(advanced));
         let cell_bytes = if advanced { 8 * slices } else { slices * if self.half_cache { 2 } else { 4 } };
@@ -307,11 +305,11 @@ impl Family for Alu {
         &[EXCHANGE, ROUND, SOURCE]
     }
 
-    fn define(&self, spec: &KernelSpec, defines: &mut Defines) -> Result<()> {
-        self.define_for(1, spec, defines)
+    fn define(&self, form: &KernelForm, defines: &mut Defines) -> Result<()> {
+        self.define_for(1, form, defines)
     }
 
-    fn shape(&self, _: &KernelSpec) -> LaunchShape {
+    fn shape(&self, _: &KernelForm) -> LaunchShape {
         LaunchShape { work_group: [16, self.items / 16], block: [self.block; 2] }
     }
 
@@ -345,12 +343,12 @@ impl Family for Alu {
         }
     }
 
-    fn load(&self, spec: &KernelSpec) -> Load {
-        self.load_for(1, spec)
+    fn load(&self, form: &KernelForm) -> Load {
+        self.load_for(1, form)
     }
 
-    fn local_memory(&self, spec: &KernelSpec) -> u64 {
-        self.local_memory_for(1, spec)
+    fn local_memory(&self, form: &KernelForm) -> u64 {
+        self.local_memory_for(1, form)
     }
 }
 
@@ -385,12 +383,12 @@ impl Family for Oversample {
         self.0.files()
     }
 
-    fn define(&self, spec: &KernelSpec, defines: &mut Defines) -> Result<()> {
-        self.0.define_for(OVERSAMPLE, spec, defines)
+    fn define(&self, form: &KernelForm, defines: &mut Defines) -> Result<()> {
+        self.0.define_for(OVERSAMPLE, form, defines)
     }
 
-    fn shape(&self, spec: &KernelSpec) -> LaunchShape {
-        self.0.shape(spec)
+    fn shape(&self, form: &KernelForm) -> LaunchShape {
+        self.0.shape(form)
     }
 
     fn reads_between_bins(&self, _: Interpolation) -> bool {
@@ -417,11 +415,11 @@ impl Family for Oversample {
         self.0.half_cache
     }
 
-    fn load(&self, spec: &KernelSpec) -> Load {
-        self.0.load_for(OVERSAMPLE, spec)
+    fn load(&self, form: &KernelForm) -> Load {
+        self.0.load_for(OVERSAMPLE, form)
     }
 
-    fn local_memory(&self, spec: &KernelSpec) -> u64 {
-        self.0.local_memory_for(OVERSAMPLE, spec)
+    fn local_memory(&self, form: &KernelForm) -> u64 {
+        self.0.local_memory_for(OVERSAMPLE, form)
     }
 }

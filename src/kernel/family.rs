@@ -1,16 +1,12 @@
 //! The interface of a family of back-projection kernels: everything that depends on the family.
 
 use super::files::ClFile;
-use super::parameter::alternatives;
-use super::{
-    Algorithm, Common, Defines, Hardware, Interpolation, KernelSpec, LaunchShape, Load, Matrix, Mode, Parameters,
-    Sampler, Storage, Texel,
-};
+use super::form::{KernelForm, Matrix};
+use super::{Algorithm, Common, Defines, Hardware, Interpolation, LaunchShape, Load, Mode, Sampler, Texel};
 use crate::error::Result;
 use crate::facts::{DeviceFacts, DeviceKind};
 use std::fmt::Debug;
 use std::ops::RangeInclusive;
-use toml::Table;
 
 /// How a kernel interpolates the value at a position on the detector.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -88,10 +84,10 @@ pub trait Family: Debug {
     ///
     /// # Errors
     /// A define that is already set.
-    fn define(&self, spec: &KernelSpec, defines: &mut Defines) -> Result<()>;
+    fn define(&self, form: &KernelForm, defines: &mut Defines) -> Result<()>;
 
     /// Work-group and block.
-    fn shape(&self, spec: &KernelSpec) -> LaunchShape;
+    fn shape(&self, form: &KernelForm) -> LaunchShape;
 
     /// The layouts of the sinogram that the kernel can read, best first; the last works everywhere.
     fn texels(&self, interpolation: Interpolation, slices: u32) -> Vec<Texel> {
@@ -151,103 +147,16 @@ pub trait Family: Debug {
     fn adapt(&mut self, _assembly: bool, _matrix: &Matrix) {}
 
     /// Cost of an update.
-    fn load(&self, spec: &KernelSpec) -> Load;
+    fn load(&self, form: &KernelForm) -> Load;
 
     /// Bytes of local memory that a work-group has, as the files in `cl/` declare it.
-    fn local_memory(&self, _spec: &KernelSpec) -> u64 {
+    fn local_memory(&self, _form: &KernelForm) -> u64 {
         0
     }
 
     /// Families that replace this one where it must be avoided, best first.
     fn stand_ins(&self) -> &'static [Algorithm] {
         &[Algorithm::Standard]
-    }
-}
-
-impl Default for Algorithm {
-    /// The family that works everywhere.
-    fn default() -> Self {
-        Algorithm::Standard
-    }
-}
-
-impl Parameters {
-    /// Parameters that every family has.
-    pub fn common(&self) -> &Common {
-        self.family().common()
-    }
-
-    /// How the sinogram is stored.
-    pub fn storage(&self) -> Storage {
-        self.common().storage
-    }
-
-    /// Where the sinogram is read from.
-    pub fn sampler(&self) -> Sampler {
-        self.common().sampler
-    }
-
-    /// The same kernel reading a plain buffer.
-    pub fn with_buffer(mut self) -> Self {
-        self.family_mut().common_mut().sampler = Sampler::Buffer;
-        self
-    }
-
-    /// How values are interpolated.
-    pub fn reads(&self, interpolation: Interpolation) -> Reads {
-        self.family().reads(interpolation)
-    }
-
-    /// Whether values are interpolated by the rule of the interpolation; other kernels are only used on request.
-    pub fn keeps_rule(&self, interpolation: Interpolation) -> bool {
-        self.reads(interpolation) == Reads::of(interpolation)
-    }
-
-    /// Slices per pass that are tried first.
-    pub fn usual_slices(&self) -> u32 {
-        4.max(*self.family().slices().start())
-    }
-
-    /// The parameters as their TOML table, defaults written out.
-    pub fn table(&self) -> Table {
-        Table::try_from(self).unwrap_or_default()
-    }
-
-    /// Checks the rules that hold on any device.
-    ///
-    /// # Errors
-    /// The rule that is violated.
-    pub fn check(&self, slices: &[u32]) -> Result<(), String> {
-        let most = slices.iter().max().copied().unwrap_or(1);
-        if self.sampler() == Sampler::Image && most > 4 {
-            return Err(format!("sampler `image` serves at most 4 slices, not {most}"));
-        }
-        self.check_slices(slices, most)?;
-        let table = self.table();
-        Parameters::declared(self.algorithm()).iter().try_for_each(|parameter| parameter.check(&table))?;
-        self.family().check(slices)
-    }
-
-    fn check_slices(&self, slices: &[u32], most: u32) -> Result<(), String> {
-        let legal = self.family().slices();
-        let (first, last) = legal.clone().into_inner();
-        if slices.iter().all(|n| legal.contains(n)) {
-            return Ok(());
-        }
-        let algorithm = self.algorithm();
-        if first > 1 {
-            return Err(format!("a {algorithm} kernel has {first} to {last} slices, not {slices:?}; change `slices`"));
-        }
-        let linear = |parameters: &Parameters| parameters.family().serves(Interpolation::Linear);
-        let more = |algorithm: &Algorithm| {
-            let other = Parameters::start(*algorithm, Mode::Fast);
-            *other.family().slices().end() > last && linear(&other) == linear(self)
-        };
-        let others: Vec<Algorithm> = Algorithm::ALL.iter().copied().filter(more).collect();
-        Err(format!(
-            "only {} kernels support {most} slices at once; choose one of them, or change `slices`",
-            alternatives(&others).replace(" or ", " and ")
-        ))
     }
 }
 

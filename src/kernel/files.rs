@@ -1,7 +1,5 @@
 //! The files of `cl/`, embedded in the program.
 
-use super::{Algorithm, Interpolation, Mode, Parameters, Texel};
-
 /// A file of `cl/`: name and text.
 pub type ClFile = (&'static str, &'static str);
 
@@ -60,7 +58,7 @@ pub(super) const FITS: ClFile = cl_file!("fits.cl");
 pub(super) const WAVELET: ClFile = cl_file!("wavelet.cl");
 
 /// Files that several families or none include, with the files that must precede each.
-const SHARED: &[(ClFile, &[ClFile])] = &[
+pub(super) const SHARED: &[(ClFile, &[ClFile])] = &[
     (COMMON, &[]),
     (SAMPLE_BUFFER, &[COMMON]),
     (SAMPLE_IMAGE, &[COMMON]),
@@ -107,23 +105,3 @@ const SHARED: &[(ClFile, &[ClFile])] = &[
     (COLUMN_SUMS, &[COMMON, SINOGRAMS]),
     (TRANSPOSED_MEDIANS, &[COMMON, SINOGRAMS, FLOAT_ORDER, MEDIAN]),
 ];
-
-/// Every file of `cl/` with the files that must precede it.
-pub fn files() -> Vec<(ClFile, Vec<ClFile>)> {
-    let mut files: Vec<(ClFile, Vec<ClFile>)> = SHARED.iter().map(|&(file, before)| (file, before.to_vec())).collect();
-    for &algorithm in Algorithm::ALL {
-        let parameters = Parameters::start(algorithm, Mode::Fast);
-        // the last layout needs no image
-        let family = parameters.family();
-        let texel = family.texels(Interpolation::Linear, *family.slices().start()).pop();
-        let reader = texel.and_then(Texel::reader);
-        let mut before: Vec<ClFile> = [COMMON].into_iter().chain(reader).collect();
-        for &file in family.files() {
-            if !files.iter().any(|((name, _), _)| *name == file.0) {
-                files.push((file, before.clone()));
-            }
-            before.push(file);
-        }
-    }
-    files
-}

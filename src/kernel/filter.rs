@@ -1,10 +1,6 @@
-//! How rows of the sinogram are padded and filtered, and the source of the filter kernels.
+//! How rows of the sinogram are padded and filtered.
 
-use super::files::{BUTTERFLIES, COMMON, FILTER, FILTER_ROWS, HALVES, PAD_ROWS, PADDING, TRANSFORM_ROW};
-use super::gridding::generate_spectra;
-use super::source::{LaunchShape, assemble};
-use super::{Defines, KernelSource, KernelSpec, Storage, Texel};
-use crate::error::Result;
+use super::{KernelSpec, Storage, Texel};
 use crate::facts::DeviceFacts;
 use crate::spectrum::padded_length;
 use serde::{Deserialize, Serialize};
@@ -188,37 +184,4 @@ impl RowFilter {
             RowFilterMethod::Fused { .. } | RowFilterMethod::Vector | RowFilterMethod::Host => bins,
         }
     }
-}
-
-/// Source of the filter's kernels for the layout that `spec` reads.
-pub fn generate_filter(spec: &KernelSpec, padding: Padding, filter: RowFilter) -> Result<KernelSource> {
-    if let Texel::Spectra { .. } = spec.texel {
-        return generate_spectra(spec, padding, filter);
-    }
-    let mut defines = Defines::default();
-    defines.number("SLICES", spec.slices)?;
-    defines.number("CHANNELS", spec.texel.channels(spec.slices) as u32)?;
-    defines.switch("HALF_STORAGE", spec.parameters.storage() == Storage::Half)?;
-    defines.number("GUARD", spec.texel.guard() as u32)?;
-    defines.number("GROUP", ROW_GROUP as u32)?;
-    defines.number("TILE", TILE[0] as u32)?;
-    defines.number("TILE_ROWS", TILE[1] as u32)?;
-    defines.switch("SPLIT", matches!(spec.texel, Texel::Halves { split: true, .. }))?;
-    defines.number("PADDING", padding as u32)?;
-    defines.switch("PLANAR", filter.is_planar())?;
-    let mut files = vec![COMMON, HALVES, PADDING];
-    if !filter.is_planar() {
-        files.push(PAD_ROWS);
-    }
-    files.push(FILTER);
-    // not the kernel's name: kernels that read one layout share the program
-    let mut name = format!("filter-{}", spec.layout());
-    if let RowFilterMethod::Fused { rows, parts } = filter.method {
-        defines.number("LENGTH", filter.length as u32)?;
-        defines.number("ROWS", rows as u32)?;
-        defines.number("PARTS", parts)?;
-        files.extend([BUTTERFLIES, TRANSFORM_ROW, FILTER_ROWS]);
-        name = format!("fused-{}-{name}", filter.length);
-    }
-    Ok(assemble(name, &defines, &files, spec.build.compiler_options(), "interleave", LaunchShape::NONE))
 }

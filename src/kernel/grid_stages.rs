@@ -1,7 +1,7 @@
 //! Operations and bytes of the stages of gridding, counted from the files in `cl/` that compute them.
 
 use super::gridding::{GridItems, Gridding};
-use super::{KernelSpec, Load};
+use super::{KernelForm, Load};
 use crate::spectrum::padded_length;
 use std::f64::consts::PI;
 
@@ -108,8 +108,8 @@ impl Gridding {
         GridStage { name: "filter", load, device_bytes: 4.0 * rows + 8.0 * frequencies }
     }
 
-    fn spreading(&self, spec: &KernelSpec, task: &GridTask) -> GridStage {
-        let (width, tile, slices) = (f64::from(spec.bound.width), f64::from(self.tile), f64::from(spec.slices));
+    fn spreading(&self, form: &KernelForm, task: &GridTask) -> GridStage {
+        let (width, tile, slices) = (f64::from(form.bound.width), f64::from(self.tile), f64::from(form.slices));
         // frequencies of both signs, in half of the grid; those near a tile are spread there, too
         let samples = task.frequencies() * ((tile - 1.0 + width) / tile).powi(2);
         let cells = tile * tile;
@@ -120,7 +120,7 @@ impl Gridding {
                 // a row of zeros with the kernel's values; an item's factors; values, the same for all items of a warp
                 let kept = Load::local(2.0 * (tile + 3.0 * width) / slices, 4.0) + Load::local(1.0, 8.0);
                 let factors = Load::local(items * (1.0 + rows) / slices, 4.0);
-                let values = Load { local: items, local_bytes: 8.0 * items / f64::from(spec.lanes), ..Load::default() };
+                let values = Load { local: items, local_bytes: 8.0 * items / f64::from(form.lanes), ..Load::default() };
                 kept + factors + values + arithmetic(cells * (2.0 + 1.0 / slices))
             }
             GridItems::Tiles => {
@@ -159,8 +159,8 @@ impl Gridding {
     }
 
     /// From the rows of a slice to its pixels, in the order in which they run.
-    pub fn stages(&self, spec: &KernelSpec, task: &GridTask) -> [GridStage; 4] {
-        [self.filter(task), self.spreading(spec, task), self.rows(task), self.columns(task)]
+    pub fn stages(&self, form: &KernelForm, task: &GridTask) -> [GridStage; 4] {
+        [self.filter(task), self.spreading(form, task), self.rows(task), self.columns(task)]
     }
 }
 

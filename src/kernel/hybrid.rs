@@ -3,9 +3,10 @@
 use super::alu::{Alu, SOURCE as ALU};
 use super::family::Family;
 use super::files::{ClFile, EXCHANGE, ROUND, SAMPLE, cl_file};
+use super::form::{KernelForm, Matrix};
 use super::load::{position, sample};
 use super::parameter::parameters;
-use super::{Common, Defines, KernelSpec, LaunchShape, Load, Matrix, Mode};
+use super::{Common, Defines, LaunchShape, Load, Mode};
 use crate::error::Result;
 use serde::{Deserialize, Serialize};
 use strum::VariantNames;
@@ -65,15 +66,15 @@ impl Family for Hybrid {
         &[SAMPLE, EXCHANGE, ROUND, ALU, cl_file!("backproject_hybrid.cl")]
     }
 
-    fn define(&self, spec: &KernelSpec, defines: &mut Defines) -> Result<()> {
-        self.alu.define(spec, defines)?;
+    fn define(&self, form: &KernelForm, defines: &mut Defines) -> Result<()> {
+        self.alu.define(form, defines)?;
         defines.number("TEXTURE_BLOCKS", self.texture_blocks)?;
         defines.number("ALU_BLOCKS", self.alu_blocks)?;
         defines.switch("BALANCE", self.balance == Balance::Multiprocessor)
     }
 
-    fn shape(&self, spec: &KernelSpec) -> LaunchShape {
-        self.alu.shape(spec)
+    fn shape(&self, form: &KernelForm) -> LaunchShape {
+        self.alu.shape(form)
     }
 
     fn counts_from_bin_0(&self) -> bool {
@@ -102,17 +103,17 @@ impl Family for Hybrid {
         }
     }
 
-    fn load(&self, spec: &KernelSpec) -> Load {
-        let slices = f64::from(spec.slices);
+    fn load(&self, form: &KernelForm) -> Load {
+        let slices = f64::from(form.slices);
         let index = Load { conversions: 1.0, shifts: 1.0, ..Load::default() };
-        let item = position(self.alu.positions, spec) + index;
-        let pixel = Load { fp: 1.0, ..Load::default() } + sample(spec);
+        let item = position(self.alu.positions, &self.alu.common, form) + index;
+        let pixel = Load { fp: 1.0, ..Load::default() } + sample(&self.alu.common, form);
         let by_texture = item * (1.0 / (f64::from(self.alu.pixels()) * slices)) + pixel * (1.0 / slices);
         let [texture, arithmetic] = [self.texture_blocks, self.alu_blocks].map(f64::from);
-        (by_texture * texture + self.alu.load(spec) * arithmetic) * (1.0 / (texture + arithmetic))
+        (by_texture * texture + self.alu.load(form) * arithmetic) * (1.0 / (texture + arithmetic))
     }
 
-    fn local_memory(&self, spec: &KernelSpec) -> u64 {
-        self.alu.local_memory(spec)
+    fn local_memory(&self, form: &KernelForm) -> u64 {
+        self.alu.local_memory(form)
     }
 }

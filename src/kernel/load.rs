@@ -1,10 +1,11 @@
-//! The cost of one update, derived from the same [`KernelSpec`] that the kernel is generated from.
+//! The cost of one update, derived from what the kernel is generated from: its family's parameters and its [`KernelForm`].
 //!
 //! The method is that of section 6.5 of the paper for the arithmetic kernel: the work of a block for a projection is
 //! divided by the block's pixels and slices, the work of an item by the item's, and the work of a pixel by its slices.
 //! The other families are counted in the same way from their files in `cl/`, each in its own module.
 
-use super::{Interpolation, KernelSpec, Positions, Storage, Texel};
+use super::form::KernelForm;
+use super::{Common, Interpolation, Positions, Storage, Texel};
 use crate::facts::ChannelType;
 use serde::Serialize;
 use std::ops::{Add, AddAssign, Mul};
@@ -116,10 +117,10 @@ impl Load {
 
 /// Load of finding the position on the detector for a pixel, up to where the sinogram is read: by the constants of a
 /// projection alone, or by them and where the block's column and row start.
-pub(super) fn position(positions: Positions, spec: &KernelSpec) -> Load {
-    let packed = spec.parameters.common().packed_constants;
-    let by_image = spec.texel.format().is_some();
-    let rounded = by_image && spec.interpolation == Interpolation::Nearest;
+pub(super) fn position(positions: Positions, common: &Common, form: &KernelForm) -> Load {
+    let packed = common.packed_constants;
+    let by_image = form.texel.format().is_some();
+    let rounded = by_image && form.interpolation == Interpolation::Nearest;
     // two multiply-adds; a texel's centre along bins and projections, or the whole bin and the rest from there
     let (fp, constants) = match (positions, packed) {
         (Positions::Absolute, true) => (3.0, Load::constant(1.0, 16.0)),
@@ -142,13 +143,13 @@ pub(super) fn row_start(positions: Positions, packed: bool) -> Load {
 }
 
 /// Load of reading the sinogram at a position, for one pixel with all its slices, and adding to the sums.
-pub(super) fn sample(spec: &KernelSpec) -> Load {
-    let slices = f64::from(spec.slices);
-    let linear = spec.interpolation == Interpolation::Linear;
-    let half = spec.parameters.storage() == Storage::Half;
-    if spec.texel.format().is_some() {
-        let unpacked = if matches!(spec.texel, Texel::PackedHalves(_)) { slices } else { 0.0 };
-        return Load { fp: slices, half_conversions: unpacked, ..Load::texel(spec.texel, linear) };
+pub(super) fn sample(common: &Common, form: &KernelForm) -> Load {
+    let slices = f64::from(form.slices);
+    let linear = form.interpolation == Interpolation::Linear;
+    let half = common.storage == Storage::Half;
+    if form.texel.format().is_some() {
+        let unpacked = if matches!(form.texel, Texel::PackedHalves(_)) { slices } else { 0.0 };
+        return Load { fp: slices, half_conversions: unpacked, ..Load::texel(form.texel, linear) };
     }
     let (reads, sums, rounds) = if linear { (2.0, 3.0, 2.0) } else { (1.0, 1.0, 1.0) };
     let bytes = if half { 2.0 } else { 4.0 };

@@ -8,10 +8,14 @@
 mod common;
 mod defines;
 mod family;
+mod file_order;
 mod files;
 mod filter;
+mod filter_source;
+mod form;
 mod load;
 mod parameter;
+mod parameters;
 mod registry;
 mod source;
 mod spec;
@@ -21,6 +25,8 @@ mod texel;
 mod words;
 
 mod alu;
+mod grid_family;
+mod grid_lines;
 mod grid_stages;
 mod gridding;
 mod hybrid;
@@ -32,14 +38,15 @@ mod vector;
 pub use common::Common;
 pub use defines::Defines;
 pub use family::{Family, Reads};
-pub use files::{ClFile, files};
-pub use filter::{
-    Fft, ImageFilterBackend, Padding, ROW_GROUP, RowFilter, RowFilterBackend, RowFilterMethod, TILE, generate_filter,
-};
+pub use file_order::files;
+pub use files::ClFile;
+pub use filter::{Fft, ImageFilterBackend, Padding, ROW_GROUP, RowFilter, RowFilterBackend, RowFilterMethod, TILE};
+pub use filter_source::generate_filter;
+pub use form::{Bound, KernelForm, Matrix, SUB_GROUP_SHUFFLES, Shuffle};
 pub use load::Load;
 pub use parameter::{Declared, LegalValues, Parameter};
 pub use source::{KernelSource, LaunchShape, generate_probe};
-pub use spec::{Bound, KernelSpec, Matrix, Offer, Problem, SMALLEST_CONSTANT_BUFFER, SUB_GROUP_SHUFFLES, Shuffle};
+pub use spec::{KernelSpec, Offer, Problem, SMALLEST_CONSTANT_BUFFER};
 pub use steps::{
     AirKind, CORRECTION_GROUP, ColumnSort, ColumnSumGroup, CorrectionForm, EncodedSample, FitGroups, FrequencyGroup,
     IMAGE_LENGTHS, ImageGroups, LogKind, OutlierKernel, OutlierTile, SampleForm, SampleKind, StepBackend, StepBackends,
@@ -52,13 +59,12 @@ pub use steps::{
 pub use steps::{BinningKernel, generate_binning};
 pub use target::{Build, CVersion, Hardware, KernelTarget, Residency};
 pub use texel::{GUARD, Texel};
-pub use words::{Constants, Exchange, Interpolation, Mode, Positions, SLICE_MODES, Sampler, Storage};
-
-use words::Word;
+pub use words::{Algorithm, Constants, Exchange, Interpolation, Mode, Positions, SLICE_MODES, Sampler, Storage};
 
 pub use alu::{Cache, Mapping, OVERSAMPLE, Offsets, Rounding};
+pub use grid_lines::{GridLines, line_programs};
 pub use grid_stages::{GridStage, GridTask};
-pub use gridding::{GridItems, GridLines, line_programs};
+pub use gridding::GridItems;
 pub use hybrid::Balance;
 
 registry::families! {

@@ -1,46 +1,10 @@
-//! Everything that is derived from the list of families: their names, their parameters, and dispatch to their code.
+//! Everything that is derived from the list of families: their parameters, and dispatch to their code.
 
-/// Defines `Algorithm`, the names of the families, and `Parameters`, the parameters of one of them, from a list of types
-/// with their modules. The types implement `Family` and are declared with `parameters!`.
+/// Defines `Parameters`, the parameters of one of the families, from a list of types with their modules. The types implement
+/// `Family`, are declared with `parameters!`, and have the names of an `Algorithm`.
 macro_rules! families {
     ($($module:ident::$name:ident),+ $(,)?) => {
         $(pub use $module::$name;)+
-
-        /// The families of back-projection kernels.
-        #[derive(
-            Clone,
-            Copy,
-            Debug,
-            PartialEq,
-            Eq,
-            PartialOrd,
-            Ord,
-            Hash,
-            serde::Serialize,
-            serde::Deserialize,
-            strum::Display,
-            strum::EnumString,
-            strum::IntoStaticStr,
-            strum::VariantArray,
-        )]
-        #[serde(rename_all = "kebab-case")]
-        #[strum(
-            serialize_all = "kebab-case",
-            parse_err_ty = crate::error::Error,
-            parse_err_fn = words::unknown::<Algorithm>
-        )]
-        pub enum Algorithm {
-            $($name),+
-        }
-
-        impl Algorithm {
-            /// Every family, in the order that messages list them.
-            pub const ALL: &'static [Algorithm] = <Algorithm as strum::VariantArray>::VARIANTS;
-        }
-
-        impl Word for Algorithm {
-            const WHAT: &'static str = "algorithm";
-        }
 
         /// The parameters of a kernel, serialised as the family's table.
         #[derive(Clone, Debug, PartialEq, serde::Serialize)]

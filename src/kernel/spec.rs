@@ -1,6 +1,7 @@
 //! Specification of a back-projection kernel, which determines its text.
 
 use super::files::{COMMON, ClFile};
+use super::form::{Bound, KernelForm, Matrix, Shuffle, has_own_compiler};
 use super::source::assemble;
 use super::{
     Build, Constants, Defines, Interpolation, KernelSource, KernelTarget, Load, Mode, Parameters, Positions, Reads,
@@ -31,74 +32,11 @@ impl Offer {
     }
 }
 
-/// How the items of a warp exchange values on a device. Kernels get its index in this list.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Shuffle {
-    /// Through local memory.
-    None,
-    /// The sub-group extensions.
-    SubGroup,
-    /// Inline assembly of the device.
-    Assembly,
-}
-
-impl Shuffle {
-    /// The method for `span` neighbouring items.
-    fn of(span: u32, target: KernelTarget, facts: Option<&DeviceFacts>) -> Shuffle {
-        // compilers choose the size of sub-groups; no device with shuffles is known to use less than this
-        const SMALLEST_SUB_GROUP: u32 = 8;
-        match facts {
-            _ if span == 0 => Shuffle::None,
-            Some(f) if span <= SMALLEST_SUB_GROUP && SUB_GROUP_SHUFFLES.iter().all(|extension| f.has(extension)) => {
-                Shuffle::SubGroup
-            }
-            _ if target.hardware.assembly && has_own_compiler(target, facts) => Shuffle::Assembly,
-            _ => Shuffle::None,
-        }
-    }
-
-    pub(super) fn define(self, defines: &mut Defines) -> Result<()> {
-        defines.number("SHUFFLE", self as u32)
-    }
-}
-
-/// How matrices are multiplied.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Matrix {
-    /// Plain arithmetic.
-    Plain,
-    /// The matrix unit, by inline assembly.
-    Assembly,
-    /// The matrix unit, by a built-in function of the compiler, and the attribute that sets the warp size it needs.
-    Function { name: String, warp_attribute: String },
-}
-
-impl Matrix {
-    /// The best method that the device offers.
-    fn of(target: KernelTarget, facts: Option<&DeviceFacts>) -> Matrix {
-        let hardware = target.hardware;
-        if !has_own_compiler(target, facts) {
-            Matrix::Plain
-        } else if hardware.matrix {
-            Matrix::Assembly
-        } else if !hardware.matrix_function.is_empty() && facts.is_none_or(|f| f.has(HALF_ARITHMETIC)) {
-            Matrix::Function { name: hardware.matrix_function.clone(), warp_attribute: hardware.warp_attribute.clone() }
-        } else {
-            Matrix::Plain
-        }
-    }
-}
-
 /// Whether positions that are counted from bin 0 are exact enough for a kernel's mode: in `precise` not between bins, unless
 /// the texture unit interpolates there, whose weights of 8 bits are coarser.
 fn keeps_margin_from_bin_0(offer: &Offer, texel: Texel) -> bool {
     let by_unit = texel.format().is_some() && offer.parameters.family().reads_between_bins(offer.interpolation);
     offer.mode == Mode::Fast || offer.interpolation == Interpolation::Nearest || by_unit
-}
-
-/// Whether the device's compiler is the one that the options, assembly and functions of the architecture require.
-fn has_own_compiler(target: KernelTarget, facts: Option<&DeviceFacts>) -> bool {
-    facts.is_none_or(|f| f.has(&target.hardware.compiler_extension))
 }
 
 /// Properties of a problem that influence its kernel.
@@ -114,25 +52,6 @@ pub struct Problem {
     /// Bins that positions and what leads to them span, see `Geometry::span`: kernels count positions from bin 0 only up to
     /// [`Positions::WIDEST_ABSOLUTE`].
     pub span: usize,
-}
-
-/// How far a kernel of interpolation `exact` may be from the exact slice, and what it takes to keep that.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Bound {
-    /// Root mean square, relative to that of the slice.
-    pub accuracy: f64,
-    /// Cells of a side of the kernel that spreads frequencies.
-    pub width: u32,
-}
-
-impl Bound {
-    /// What is usual in a mode, with the kernel for twice as many cells as pixels.
-    pub const fn usual(mode: Mode) -> Bound {
-        match mode {
-            Mode::Fast => Bound { accuracy: 1e-3, width: 5 },
-            Mode::Precise => Bound { accuracy: 1e-5, width: 7 },
-        }
-    }
 }
 
 impl Problem {
@@ -174,12 +93,6 @@ pub struct KernelSpec {
 
 /// Size in bytes of constant memory that every device has.
 pub const SMALLEST_CONSTANT_BUFFER: u64 = 64 << 10;
-
-/// The extensions that sub-group shuffles need.
-pub const SUB_GROUP_SHUFFLES: [&str; 2] = ["cl_khr_subgroup_shuffle", "cl_khr_subgroup_shuffle_relative"];
-
-/// The extension that the compiler's matrix function needs: its factors are halves.
-const HALF_ARITHMETIC: &str = "cl_khr_fp16";
 
 /// Bytes of the constants of one projection.
 const CONSTANT_BYTES: usize = 16;
@@ -231,6 +144,22 @@ impl KernelSpec {
         }
     }
 
+    /// What the code of its family depends on.
+    pub fn form(&self) -> KernelForm<'_> {
+        KernelForm {
+            interpolation: self.interpolation,
+            slices: self.slices,
+            texel: self.texel,
+            shuffle: self.shuffle,
+            same_axis: self.same_axis,
+            bound: self.bound,
+            size: self.size,
+            matrix: &self.matrix,
+            lanes: self.lanes,
+            bulk_copies: self.bulk_copies,
+        }
+    }
+
     /// The same kernel with another bound.
     pub fn bounded(&self, bound: Bound) -> Self {
         KernelSpec { bound, ..self.clone() }
@@ -272,12 +201,12 @@ impl KernelSpec {
 
     /// Cost of an update.
     pub fn load(&self) -> Load {
-        self.parameters.family().load(self)
+        self.parameters.family().load(&self.form())
     }
 
     /// Bytes of local memory that a work-group has, as the files in `cl/` declare it.
     pub fn local_memory(&self) -> u64 {
-        self.parameters.family().local_memory(self)
+        self.parameters.family().local_memory(&self.form())
     }
 
     /// Options of the compiler that all programs of the kernel have.
@@ -334,8 +263,8 @@ impl KernelSpec {
             defines.switch("ACCUMULATE", true)?;
         }
         self.texel.define(&mut defines)?;
-        self.parameters.family().define(self, &mut defines)?;
-        let shape = self.parameters.family().shape(self);
+        self.parameters.family().define(&self.form(), &mut defines)?;
+        let shape = self.parameters.family().shape(&self.form());
         defines.number("WORK_X", shape.work_group[0])?;
         defines.number("WORK_Y", shape.work_group[1])?;
         let own = self.parameters.family().files().iter().copied();
@@ -351,6 +280,7 @@ impl KernelSpec {
 
 #[cfg(test)]
 mod tests {
+    use super::super::form::HALF_ARITHMETIC;
     use super::*;
     use crate::kernel::Hardware;
 

@@ -2,9 +2,10 @@
 
 use super::family::{Family, rule};
 use super::files::{ClFile, SAMPLE, cl_file};
+use super::form::KernelForm;
 use super::load::{position, sample};
 use super::parameter::parameters;
-use super::{Algorithm, Common, Defines, Hardware, KernelSpec, LaunchShape, Load, Mode, Positions};
+use super::{Algorithm, Common, Defines, Hardware, LaunchShape, Load, Mode, Positions};
 use crate::error::Result;
 use crate::facts::DeviceFacts;
 
@@ -68,13 +69,13 @@ impl Family for Standard {
         &[SAMPLE, cl_file!("backproject_standard.cl")]
     }
 
-    fn define(&self, _: &KernelSpec, defines: &mut Defines) -> Result<()> {
+    fn define(&self, _: &KernelForm, defines: &mut Defines) -> Result<()> {
         defines.switch("ABSOLUTE", self.positions == Positions::Absolute)?;
         defines.switch("SYNCHRONIZED", self.synchronized)?;
         defines.switch("Z_ORDER", self.z_order)
     }
 
-    fn shape(&self, _: &KernelSpec) -> LaunchShape {
+    fn shape(&self, _: &KernelForm) -> LaunchShape {
         LaunchShape { work_group: self.work_group, block: self.work_group }
     }
 
@@ -86,9 +87,10 @@ impl Family for Standard {
         self.positions = Positions::Block;
     }
 
-    fn load(&self, spec: &KernelSpec) -> Load {
+    fn load(&self, form: &KernelForm) -> Load {
         let index = Load { conversions: 1.0, shifts: 1.0, ..Load::default() };
-        (position(self.positions, spec) + index + sample(spec)) * (1.0 / f64::from(spec.slices))
+        (position(self.positions, &self.common, form) + index + sample(&self.common, form))
+            * (1.0 / f64::from(form.slices))
     }
 
     fn stand_ins(&self) -> &'static [Algorithm] {

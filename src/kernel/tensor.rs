@@ -2,11 +2,9 @@
 
 use super::family::{Family, rule};
 use super::files::{ClFile, cl_file};
+use super::form::{KernelForm, Matrix};
 use super::parameter::parameters;
-use super::{
-    Algorithm, Common, Defines, Hardware, Interpolation, KernelSpec, LaunchShape, Load, Matrix, Mode, Sampler, Storage,
-    Texel,
-};
+use super::{Algorithm, Common, Defines, Hardware, Interpolation, LaunchShape, Load, Mode, Sampler, Storage, Texel};
 use crate::error::Result;
 use crate::facts::DeviceFacts;
 use std::ops::RangeInclusive;
@@ -106,8 +104,8 @@ impl Family for Tensor {
         &[cl_file!("matrix.cl"), cl_file!("backproject_tensor.cl")]
     }
 
-    fn define(&self, spec: &KernelSpec, defines: &mut Defines) -> Result<()> {
-        let matrix = match &spec.matrix {
+    fn define(&self, form: &KernelForm, defines: &mut Defines) -> Result<()> {
+        let matrix = match form.matrix {
             Matrix::Plain => 0,
             Matrix::Assembly => 1,
             Matrix::Function { name, warp_attribute } => {
@@ -115,12 +113,12 @@ impl Family for Tensor {
                 if !warp_attribute.is_empty() {
                     defines.word("WARP_ATTRIBUTE", warp_attribute)?;
                 }
-                if spec.lanes == 16 { 3 } else { 2 }
+                if form.lanes == 16 { 3 } else { 2 }
             }
         };
         defines.number("MATRIX", matrix)?;
-        defines.number("LANES", spec.lanes)?;
-        defines.switch("BULK_COPIES", spec.bulk_copies)?;
+        defines.number("LANES", form.lanes)?;
+        defines.switch("BULK_COPIES", form.bulk_copies)?;
         defines.number("WINDOW", self.window())?;
         for (name, value) in [
             ("WARPS_X", self.warps[0]),
@@ -138,8 +136,8 @@ impl Family for Tensor {
         Ok(())
     }
 
-    fn shape(&self, spec: &KernelSpec) -> LaunchShape {
-        LaunchShape { work_group: [spec.lanes, self.warps[0] * self.warps[1]], block: self.block() }
+    fn shape(&self, form: &KernelForm) -> LaunchShape {
+        LaunchShape { work_group: [form.lanes, self.warps[0] * self.warps[1]], block: self.block() }
     }
 
     fn texels(&self, _: Interpolation, _: u32) -> Vec<Texel> {
@@ -158,10 +156,10 @@ impl Family for Tensor {
     }
 
     /// A warp multiplies the weights of 16 pixels for 8 bins of two projections by these bins: 8 multiply-adds an update.
-    fn load(&self, spec: &KernelSpec) -> Load {
-        let slices = f64::from(spec.slices);
-        let linear = spec.interpolation == Interpolation::Linear;
-        let lanes = f64::from(spec.lanes);
+    fn load(&self, form: &KernelForm) -> Load {
+        let slices = f64::from(form.slices);
+        let linear = form.interpolation == Interpolation::Linear;
+        let lanes = f64::from(form.lanes);
         // 16 pixels and two projections
         let of_lane = lanes / (32.0 * slices);
         let parts = if self.split { 2.0 } else { 1.0 };
@@ -189,7 +187,7 @@ impl Family for Tensor {
         let row_bytes = 2.0 * parts * slices;
         let copy = Load::local(f64::from(self.window()), row_bytes) * (1.0 / (x * y * slices));
         let reads = Load { local: parts * slices / 16.0 * of_lane, local_bytes: parts, ..Load::default() };
-        let product = match spec.matrix {
+        let product = match form.matrix {
             Matrix::Plain => Load { fp: 8.0 * products, ..Load::default() },
             _ => {
                 let instructions = products * slices / 8.0 * of_lane;
@@ -199,10 +197,10 @@ impl Family for Tensor {
         lane * of_lane + place * (1.0 / (16.0 * slices)) + copy + reads + product
     }
 
-    fn local_memory(&self, spec: &KernelSpec) -> u64 {
+    fn local_memory(&self, form: &KernelForm) -> u64 {
         let [stage, warps] = [self.stage, self.warps[0] * self.warps[1]].map(u64::from);
         let squares = u64::from(self.squares[0] * self.squares[1]);
-        let window = u64::from(self.window()) * spec.element_bytes() as u64;
+        let window = u64::from(self.window()) * (self.common.storage.bytes() * form.texel.channels(form.slices)) as u64;
         u64::from(self.buffers) * stage * window + 16 * warps * stage * squares + 16 * warps * stage
     }
 

@@ -2,9 +2,10 @@
 
 use super::family::{Family, rule};
 use super::files::{ClFile, EXCHANGE, SAMPLE, cl_file};
+use super::form::KernelForm;
 use super::load::sample;
 use super::parameter::parameters;
-use super::{Common, Defines, Exchange, KernelSpec, LaunchShape, Load, Mode};
+use super::{Common, Defines, Exchange, LaunchShape, Load, Mode};
 use crate::error::Result;
 
 parameters! {
@@ -38,8 +39,8 @@ impl Texture {
     }
 
     /// Whether no axis is loaded.
-    fn leaves_axes_out(&self, spec: &KernelSpec) -> bool {
-        self.same_centre && spec.same_axis
+    fn leaves_axes_out(&self, form: &KernelForm) -> bool {
+        self.same_centre && form.same_axis
     }
 }
 
@@ -78,18 +79,18 @@ impl Family for Texture {
         &[SAMPLE, EXCHANGE, cl_file!("backproject_texture.cl")]
     }
 
-    fn define(&self, spec: &KernelSpec, defines: &mut Defines) -> Result<()> {
+    fn define(&self, form: &KernelForm, defines: &mut Defines) -> Result<()> {
         defines.number("GROUPS", self.projections_at_once)?;
         defines.number("CACHED", self.cached_constants)?;
         defines.switch("REGROUP", self.regroup)?;
-        defines.switch("SAME_CENTRE", self.leaves_axes_out(spec))?;
+        defines.switch("SAME_CENTRE", self.leaves_axes_out(form))?;
         defines.switch("FLOAT_INDEX", self.float_index)?;
         defines.switch("SHARED_BUFFER", self.shared_buffer)?;
         defines.switch("DIRECT_WRITES", self.direct_writes)?;
-        spec.shuffle.define(defines)
+        form.shuffle.define(defines)
     }
 
-    fn shape(&self, _: &KernelSpec) -> LaunchShape {
+    fn shape(&self, _: &KernelForm) -> LaunchShape {
         LaunchShape { work_group: [16, self.items() / 16], block: [16, 16] }
     }
 
@@ -104,11 +105,11 @@ impl Family for Texture {
         }
     }
 
-    fn load(&self, spec: &KernelSpec) -> Load {
-        let slices = f64::from(spec.slices);
+    fn load(&self, form: &KernelForm) -> Load {
+        let slices = f64::from(form.slices);
         // an item handles one of the simultaneous projections and this many pixels: a work-group computes 256 pixels
         let pixels = 256.0 * f64::from(self.projections_at_once) / f64::from(self.items());
-        let axis = if self.leaves_axes_out(spec) { 0.0 } else { 1.0 };
+        let axis = if self.leaves_axes_out(form) { 0.0 } else { 1.0 };
         let constants = match self.cached_constants {
             0 => Load::constant(1.0 + axis, 8.0),
             // filled once by the block's items for its 256 pixels
@@ -119,12 +120,12 @@ impl Family for Texture {
         };
         let index = if self.float_index { 0.0 } else { 1.0 };
         let item = constants + Load { fp: 3.0 + (1.0 - index), conversions: index, shifts: 1.0, ..Load::default() };
-        let pixel = Load { fp: 1.0, ..Load::default() } + sample(spec);
+        let pixel = Load { fp: 1.0, ..Load::default() } + sample(&self.common, form);
         item * (1.0 / (pixels * slices)) + pixel * (1.0 / slices)
     }
 
-    fn local_memory(&self, spec: &KernelSpec) -> u64 {
-        let slices = u64::from(spec.slices);
+    fn local_memory(&self, form: &KernelForm) -> u64 {
+        let slices = u64::from(form.slices);
         let cached = u64::from(self.cached_constants);
         let groups = u64::from(self.projections_at_once);
         let axes = if self.regroup { groups * (cached / groups + 4) } else { cached };

@@ -2,10 +2,9 @@
 
 use super::family::{Family, rule};
 use super::files::{ClFile, cl_file};
+use super::form::KernelForm;
 use super::parameter::parameters;
-use super::{
-    Common, Constants, Defines, Hardware, Interpolation, KernelSpec, LaunchShape, Load, Mode, Sampler, Storage, Texel,
-};
+use super::{Common, Constants, Defines, Hardware, Interpolation, LaunchShape, Load, Mode, Sampler, Storage, Texel};
 use crate::error::Result;
 use crate::facts::{DeviceFacts, DeviceKind};
 use std::ops::RangeInclusive;
@@ -74,14 +73,14 @@ impl Family for Vector {
         &[cl_file!("backproject_vector.cl")]
     }
 
-    fn define(&self, _: &KernelSpec, defines: &mut Defines) -> Result<()> {
+    fn define(&self, _: &KernelForm, defines: &mut Defines) -> Result<()> {
         defines.number("TILE", self.tile)?;
         defines.number("COLUMNS", self.columns)?;
         defines.number("PROJECTIONS_AT_ONCE", self.projections_at_once)?;
         defines.number("WINDOW", self.window())
     }
 
-    fn shape(&self, _: &KernelSpec) -> LaunchShape {
+    fn shape(&self, _: &KernelForm) -> LaunchShape {
         LaunchShape { work_group: [1, 1], block: [self.tile; 2] }
     }
 
@@ -90,10 +89,10 @@ impl Family for Vector {
     }
 
     /// Sixteen slices form a vector; a value of a pixel for all of them is broadcast to a vector.
-    fn load(&self, spec: &KernelSpec) -> Load {
+    fn load(&self, form: &KernelForm) -> Load {
         const WIDTH: f64 = 16.0;
-        let slices = f64::from(spec.slices);
-        let linear = spec.interpolation == Interpolation::Linear;
+        let slices = f64::from(form.slices);
+        let linear = form.interpolation == Interpolation::Linear;
         let (reads, broadcasts, rounds) = if linear { (2.0, 2.0, 2.0) } else { (1.0, 1.0, 1.0) };
         // sums are loaded and stored once for the projections that are added together
         let sums = Load::local(2.0 / f64::from(self.projections_at_once), 4.0);

@@ -20,6 +20,48 @@ pub(super) fn unknown<T: Word>(text: &str) -> Error {
     Error::usage(format!("unknown {} `{text}`; it is one of {}", T::WHAT, words.join(", ")))
 }
 
+/// The families of back-projection kernels.
+#[derive(
+    Clone,
+    Copy,
+    Debug,
+    Default,
+    PartialEq,
+    Eq,
+    PartialOrd,
+    Ord,
+    Hash,
+    Serialize,
+    Deserialize,
+    strum::Display,
+    EnumString,
+    IntoStaticStr,
+    VariantArray,
+)]
+#[serde(rename_all = "kebab-case")]
+#[strum(serialize_all = "kebab-case", parse_err_ty = Error, parse_err_fn = unknown::<Algorithm>)]
+pub enum Algorithm {
+    /// The family that works everywhere.
+    #[default]
+    Standard,
+    Texture,
+    Alu,
+    Oversample,
+    Hybrid,
+    Tensor,
+    Vector,
+    Gridding,
+}
+
+impl Algorithm {
+    /// Every family, in the order that messages list them.
+    pub const ALL: &'static [Algorithm] = Algorithm::VARIANTS;
+}
+
+impl Word for Algorithm {
+    const WHAT: &'static str = "algorithm";
+}
+
 /// How a value between two bins is interpolated.
 #[derive(
     Clone,
@@ -164,7 +206,6 @@ pub enum Exchange {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::kernel::Algorithm;
 
     #[test]
     fn words_are_read_and_listed() {

@@ -2,7 +2,7 @@ use super::*;
 use crate::device::grid_sides;
 use crate::geometry::{FrequencyGrid, Geometry, Roi, Tiling};
 use crate::kernel::{
-    Algorithm, Common, GridItems, GridTask, Gridding, Parameters, Positions, Rounding, Sampler, Standard,
+    Algorithm, Common, GridItems, GridTask, Gridding, Parameters, Positions, Residency, Rounding, Sampler, Standard,
 };
 use crate::profile::ProfileStore;
 
@@ -189,7 +189,7 @@ fn samples_and_cells_of_gridding_are_those_of_a_scan() {
         let spec = KernelSpec::new(&offer, &profile, offer.texels()[0], problem, None);
         let spec = spec.bounded(crate::kernel::Bound { width: grid.width(), ..spec.bound });
         let task = GridTask { bins: size, projections: size, region: [size; 2], lengths: grid.lengths };
-        let stages = gridding.stages(&spec, &task);
+        let stages = gridding.stages(&spec.form(), &task);
         let bytes = |name| stages.iter().find(|stage| stage.name == name).unwrap().device_bytes;
         // spectra once, and the cells
         let filled = bytes("spreading") / 8.0 - (size * (size + 1)) as f64;

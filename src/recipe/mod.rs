@@ -17,13 +17,13 @@ pub use conflicts::{check_conflicts, given};
 pub use identity::{DeviceIdentity, Identity, digest};
 pub use input::Input;
 pub use output::{Scaling, Values};
-pub use quantities::{parse_size, parse_time};
+pub use quantities::{MAX_ANGLE, parse_size, parse_time};
 pub use run_file::{FACTS, merge, run_file};
-pub use scan::{AngleSource, Center, MAX_ANGLE, ScanRecipe, SliceGrid};
+pub use scan::{AngleSource, Center, ScanRecipe, SliceGrid};
 pub use spans::{Ranges, Span};
 
 use crate::center::Method;
-use crate::cli::{InputArgs, ReconstructArgs, StepArgs, Text};
+use crate::cli::{InputArgs, ReconstructArgs, StepArgs};
 use crate::error::{Error, Result};
 use crate::geometry::ACCURACIES;
 use crate::kernel::{Algorithm, Bound, Interpolation, Mode, Padding, SLICE_MODES};
@@ -252,11 +252,6 @@ pub fn parse_algorithm(text: Option<&str>) -> Result<Option<Algorithm>> {
         None | Some("auto") => Ok(None),
         Some(name) => name.parse().map(Some).map_err(|e: Error| Error::usage(format!("--algorithm: {e}"))),
     }
-}
-
-/// The text of a flag that was given.
-fn text(value: &Option<Text>) -> Option<&str> {
-    value.as_ref().map(|text| text.0.as_str())
 }
 
 #[cfg(test)]

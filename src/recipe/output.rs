@@ -1,6 +1,6 @@
 //! How the values of a slice are written.
 
-use super::text;
+use super::quantities::text;
 use crate::cli::ReconstructArgs;
 use crate::error::{Error, Result};
 use crate::sink::{Compression, Dtype, OmeZarr};

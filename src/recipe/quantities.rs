@@ -1,14 +1,22 @@
-//! Numbers with units, as flags take them.
+//! Texts of flags, and the numbers with units in them.
 
-use super::scan::MAX_ANGLE;
+use crate::cli::Text;
 use crate::error::{Error, Result};
 use std::time::Duration;
+
+/// Largest angle in degrees, either way; cosines of larger ones say little.
+pub const MAX_ANGLE: f64 = 1e9;
 
 /// Longest time that a flag takes.
 const LONGEST_TIME: Duration = Duration::from_secs(7 * 24 * 3600);
 
 /// Largest size that a flag takes: one pebibyte.
 const LARGEST_SIZE: u64 = 1 << 50;
+
+/// The text of a flag that was given.
+pub(super) fn text(value: &Option<Text>) -> Option<&str> {
+    value.as_ref().map(|text| text.0.as_str())
+}
 
 /// Reads a size in bytes: a number with an optional suffix K, M, G or T (powers of 1024).
 ///

@@ -1,7 +1,7 @@
 //! The scan: angles, projections and axis; and the grid of pixels of a slice.
 
-use super::quantities::degrees;
-use super::{Ranges, Span, text};
+use super::quantities::{degrees, text};
+use super::{Ranges, Span};
 use crate::center::Method;
 use crate::cli::{ReconstructArgs, ScanArgs};
 use crate::error::{Error, Result};
@@ -12,9 +12,6 @@ use serde::{Deserialize, Serialize};
 use serde_with::{DeserializeFromStr, SerializeDisplay};
 use std::fmt;
 use std::str::FromStr;
-
-/// Largest angle in degrees, either way; cosines of larger ones say little.
-pub const MAX_ANGLE: f64 = 1e9;
 
 /// Largest side of a slice in pixels.
 const MAX_SIZE: usize = 1 << 16;

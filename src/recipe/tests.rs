@@ -1,5 +1,6 @@
 use super::*;
 use crate::center::Method;
+use crate::cli::Text;
 use crate::cli::{InputArgs, ScanArgs, StepArgs};
 use crate::job::Job;
 use crate::sink::Dtype;

@@ -23,7 +23,7 @@ pub use fields::FieldCorrection;
 pub use logarithm::{Logarithm, SMALLEST_TRANSMISSION};
 pub use outliers::Outliers;
 pub use phase::{Paganin, Unsharp, phase_doubts};
-pub use step::{Band, Data, DeviceSinogramStep, Ready, RowStep, RowSteps, SinogramStep, Step, StepFlags};
+pub use step::{Band, Data, DeviceSinogramStep, Ready, RowStep, RowSteps, SinogramStep, Step, StepFlags, widened};
 pub use stripes::Stripes;
 pub use tilt::{Tilt, is_searched};
 
@@ -39,7 +39,6 @@ use fields::progress;
 use phase::PaganinFilter;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
-use std::ops::Range;
 use step::check_projections;
 
 /// Declares [`Steps`] from the list of steps.
@@ -360,11 +359,6 @@ fn describe(steps: &Steps, data: &Data) -> Vec<(&'static str, String)> {
     let done: Vec<String> = binning.into_iter().chain(done).collect();
     lines.push(("steps", if done.is_empty() { "none".to_owned() } else { done.join("; ") }));
     lines
-}
-
-/// `rows` extended by up to `halo` rows on either side, within `0..height`.
-pub fn widened(rows: &Range<usize>, halo: usize, height: usize) -> Range<usize> {
-    rows.start.saturating_sub(halo)..rows.end.saturating_add(halo).min(height)
 }
 
 #[cfg(test)]

@@ -1,6 +1,6 @@
 //! Interface of a step before the filter.
 
-use super::{Counts, Repairs, widened};
+use super::{Counts, Repairs};
 use crate::cli::{InputArgs, StepArgs};
 use crate::device::{RowCorrection, Session, SinogramBatch, SinogramShape};
 use crate::error::{Error, Result};
@@ -264,4 +264,9 @@ pub fn check_projections(flag: &str, args: &StepFlags) -> Result<()> {
         None => Ok(()),
         Some(_) => Err(Error::usage(format!("--{flag}: works on projections; give --projections or --hdf5"))),
     }
+}
+
+/// `rows` extended by up to `halo` rows on either side, within `0..height`.
+pub fn widened(rows: &Range<usize>, halo: usize, height: usize) -> Range<usize> {
+    rows.start.saturating_sub(halo)..rows.end.saturating_add(halo).min(height)
 }

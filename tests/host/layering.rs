@@ -34,11 +34,15 @@ fn code(text: &str) -> String {
     [before, after].concat().lines().map(|line| line.split("//").next().unwrap()).collect::<Vec<_>>().join("\n")
 }
 
-/// All of the program's own files, without comments and tests.
-fn program() -> Vec<(PathBuf, String)> {
+/// All of the program's own files that are not tests.
+pub fn program_files() -> Vec<(PathBuf, String)> {
     let is_test = |path: &Path| path.ends_with("tests.rs") || path.components().any(|part| part.as_os_str() == "tests");
-    let files = files("src", "rs").into_iter().filter(|(path, _)| !is_test(path));
-    files.map(|(path, text)| (path, code(&text))).collect()
+    files("src", "rs").into_iter().filter(|(path, _)| !is_test(path)).collect()
+}
+
+/// The same, without comments and tests.
+fn program() -> Vec<(PathBuf, String)> {
+    program_files().into_iter().map(|(path, text)| (path, code(&text))).collect()
 }
 
 /// The module of the crate that a file belongs to.

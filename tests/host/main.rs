@@ -5,6 +5,7 @@ mod support;
 
 mod axis;
 mod center;
+mod circles;
 mod golden;
 mod help;
 mod hostile;

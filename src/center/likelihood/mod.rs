@@ -16,6 +16,8 @@
 //! projections; C. E. Rasmussen and C. K. I. Williams, Gaussian Processes for Machine Learning (2006), for the evidence;
 //! H. White, Econometrica 50 (1982), for errors of a model that is not quite true.
 
+mod grid;
+mod limits;
 mod misfit;
 mod model;
 mod process;
@@ -25,27 +27,12 @@ mod window;
 
 use super::curve::{AxisVerdict, CostCurve, Minimum};
 use super::{AxisTilt, Sinograms};
+use grid::{LikelihoodGrid, highest};
+pub(super) use limits::GAP;
+use limits::{APART, CLEAR, FLOOR, LIMIT, MASS, SHOWN, SURE};
 use misfit::{Against, Misfit};
-use rayon::prelude::*;
-use scan::SearchedScan;
+use scan::{AIR, SearchedScan};
 
-/// Share of the peak that the ends of rows reach at most where the sample is not cut off.
-const AIR: f64 = 0.03;
-/// Systematic error in bins, as standard deviation.
-const FLOOR: f64 = 0.05;
-/// Largest standard deviation of an answer in bins of the detector, of which the systematic error may be more,
-const LIMIT: f64 = 0.2;
-/// and least distance of its logarithm of the likelihood to that of any position more than [`APART`] bins away.
-pub(super) const GAP: f64 = 8.0;
-const APART: f64 = 2.5;
-/// With less distance the other position is named.
-const SHOWN: f64 = 4.0;
-/// With a distance of this the limits are wider.
-const SURE: f64 = 25.0;
-/// The same of an answer from data that fit no model.
-const CLEAR: f64 = 200.0;
-/// Least probability that the axis lies within half a bin.
-const MASS: f64 = 0.99;
 /// Least gain over phases at random.
 const LEAST: f64 = 10.0;
 /// Largest misfit of a datum, in units of its noise, that needs no explanation by the axis.
@@ -61,13 +48,6 @@ const STEEPEST: f64 = 0.0524;
 const TILT_GAIN: f64 = 12.0;
 const TILT_SIGMAS: f64 = 5.0;
 
-/// The logarithm of the likelihood over positions, `[row][position]`.
-struct LikelihoodGrid {
-    first: f64,
-    step: f64,
-    rows: Vec<Vec<f64>>,
-}
-
 /// What a search found.
 #[derive(Clone, Debug)]
 pub struct LikelyAxis {
@@ -79,65 +59,6 @@ pub struct LikelyAxis {
     gap: f64,
     explained: f64,
     misfit: f64,
-}
-
-impl LikelihoodGrid {
-    fn at(&self, i: usize) -> f64 {
-        self.first + i as f64 * self.step
-    }
-
-    fn len(&self) -> usize {
-        self.rows.first().map_or(0, Vec::len)
-    }
-
-    /// The sum over rows, where row `r` has its axis at `tilt * heights[r]` beside the position.
-    fn sum(&self, tilt: f64, heights: &[f64]) -> Vec<f64> {
-        let count = self.len() as isize;
-        let mut sum = vec![0.0; count as usize];
-        for (row, height) in self.rows.iter().zip(heights) {
-            let shift = (tilt * height / self.step).round() as isize;
-            for (i, sum) in sum.iter_mut().enumerate() {
-                *sum += row[(i as isize + shift).clamp(0, count - 1) as usize];
-            }
-        }
-        sum
-    }
-
-    /// The most likely position and tilt (bins over the rows, between those of a range), and what the tilt gains. The ends of
-    /// the range are no maximum.
-    fn best(&self, heights: &[f64], range: [f64; 2]) -> (f64, f64, f64) {
-        let straight = self.sum(0.0, heights);
-        let start = highest(&straight);
-        let step = (0.1f64).max((range[1] - range[0]) / 800.0);
-        let [first, last] = range.map(|end| (end / step).round() as i32);
-        if heights.len() < 3 || last - first < 2 {
-            return (self.at(start), 0.0, 0.0);
-        }
-        let along = |tilt: f64| {
-            let sum = self.sum(tilt, heights);
-            // where no row leaves the positions
-            let margin = ((tilt.abs() / 2.0 / self.step).ceil() as usize).min(sum.len() / 2);
-            let i = margin + highest(&sum[margin..sum.len() - margin]);
-            (sum.get(i).copied().unwrap_or(f64::NEG_INFINITY), self.at(i))
-        };
-        let tilted: Vec<f64> = (first..=last).into_par_iter().map(|k| along(f64::from(k) * step).0).collect();
-        let best = highest(&tilted);
-        let Some(vertex) = vertex(&tilted, best) else { return (self.at(start), 0.0, 0.0) };
-        let tilt = (f64::from(first) + best as f64 + vertex) * step;
-        let (value, at) = along(tilt);
-        (at, tilt, value - straight[start])
-    }
-}
-
-/// How far the vertex of the parabola through a value and its neighbours is from it, in steps; `None` at an end.
-fn vertex(values: &[f64], at: usize) -> Option<f64> {
-    let (before, after) = (values.get(at.checked_sub(1)?)?, values.get(at + 1)?);
-    let bend = before + after - 2.0 * values[at];
-    Some(if bend < 0.0 { ((before - after) / (2.0 * bend)).clamp(-0.5, 0.5) } else { 0.0 })
-}
-
-fn highest(values: &[f64]) -> usize {
-    (0..values.len()).max_by(|&a, &b| values[a].total_cmp(&values[b])).unwrap_or(0)
 }
 
 /// Finds the axis within a range of bins, or where the scan allows for one.

@@ -1,16 +1,18 @@
 //! A scan as the search sees it: rows reduced in size, and what windows show of them.
 
+use super::grid::LikelihoodGrid;
 use super::misfit::{Against, Misfit};
 use super::model::{Model, Prior};
 use super::process::{AngleSteps, Transforms};
 use super::window::{AxisWindow, Windowed};
-use super::{AIR, LikelihoodGrid};
 use crate::center::Sinograms;
 use crate::center::curve::median;
 use crate::center::zingers::mirrored;
 use rayon::prelude::*;
 use std::sync::Arc;
 
+/// Share of the peak that the ends of rows reach at most where the sample is not cut off.
+pub const AIR: f64 = 0.03;
 /// Highest frequencies in radians per bin: of the answer, and of the search for it.
 pub const FINE: f64 = 1.6;
 pub const COARSE: f64 = 0.9;

@@ -3,11 +3,12 @@
 //! What changes with the angle is judged as elsewhere. In addition, the mean over the angles is symmetric about the axis up to
 //! stripes, which are measured, and to a slow change of the beam.
 
+use super::grid::highest;
+use super::limits::{FLOOR, LIMIT, SURE};
 use super::misfit::{Against, Misfit};
 use super::model::{Model, Prior};
 use super::scan::{COARSE, SearchedScan, TAPER};
 use super::window::AxisWindow;
-use super::{FLOOR, LIMIT, SURE, highest};
 use crate::center::curve::{AxisVerdict, Minimum};
 use rayon::prelude::*;
 use std::sync::Arc;

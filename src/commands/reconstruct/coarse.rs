@@ -1,6 +1,6 @@
 //! Whether samples of 16-bit floats tell the values of slices apart.
 
-use super::middle;
+use super::overview::middle;
 use crate::engine::Source;
 use crate::job::Job;
 use crate::kernel::StepBackends;

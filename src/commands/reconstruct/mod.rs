@@ -5,6 +5,7 @@ mod coarse;
 mod outputs;
 mod overview;
 mod page;
+mod reconstruction;
 mod record;
 mod resume;
 mod summary;
@@ -34,9 +35,10 @@ use crate::steps::{Counts, Tilt};
 use crate::units::Interval;
 use crate::visible::Shown;
 use outputs::{SideFiles, input_set, inputs};
-use overview::Gathered;
+use overview::{Gathered, middle};
 pub(super) use overview::{Overview, Wanted};
 pub(super) use page::RunPage;
+use reconstruction::Reconstruction;
 pub(super) use record::RecordFile;
 use record::{Record, identity, known_range, lock_output, stamp};
 use std::sync::atomic::AtomicBool;
@@ -180,18 +182,6 @@ fn print_plans(job: &Job, source: &Source, reporter: &Reporter) -> Result<()> {
         results(&plan.describe(job, &source.scan, &found.facts, &before))?;
     }
     Ok(())
-}
-
-/// A run into its output.
-#[derive(Clone, Copy)]
-struct Reconstruction<'a> {
-    job: &'a Job,
-    /// What the job was made from.
-    flags: &'a ReconstructArgs,
-    source: &'a Source,
-    target: &'a Target,
-    reporter: &'a Reporter,
-    cancelled: &'a AtomicBool,
 }
 
 impl Reconstruction<'_> {
@@ -440,9 +430,4 @@ fn preview(file: &OutputFile, job: &Job, source: &Source, done: &Done) -> Result
             },
         ],
     )
-}
-
-/// The slice in the middle of a list that is not empty.
-fn middle(slices: &[usize]) -> usize {
-    slices.get(slices.len() / 2).copied().unwrap_or_default()
 }

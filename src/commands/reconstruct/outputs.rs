@@ -1,6 +1,5 @@
 //! The files that a run writes beside its slices, and checks that they do not conflict with others.
 
-use super::overview::{picture_of, section_files};
 use crate::engine::Source;
 use crate::error::{Error, Result};
 use crate::execution::Existing;
@@ -107,5 +106,19 @@ fn place(path: &Path) -> PathBuf {
     path.canonicalize().ok().unwrap_or_else(|| {
         let parent = directory(path).canonicalize().unwrap_or_else(|_| directory(path).to_owned());
         parent.join(path.file_name().unwrap_or_default())
+    })
+}
+
+/// The picture of a histogram, beside it.
+fn picture_of(histogram: &Path) -> PathBuf {
+    histogram.with_extension("png")
+}
+
+/// The three sections as TIFF, beside their picture.
+fn section_files(picture: &Path) -> [PathBuf; 3] {
+    ["-xy.tif", "-xz.tif", "-yz.tif"].map(|end| {
+        let mut name = picture.file_stem().unwrap_or_default().to_owned();
+        name.push(end);
+        picture.with_file_name(name)
     })
 }

@@ -1,7 +1,6 @@
 //! Data collected from all slices as they pass the writer, or from their files: the histogram for `--histogram`, the
 //! sections for `--sections`, and for a page both and some slices.
 
-use super::middle;
 use super::outputs::{SectionFiles, SideFiles};
 use crate::engine::{Finish, ObservedSlice};
 use crate::error::{Error, Result};
@@ -17,7 +16,6 @@ use rayon::prelude::*;
 use serde::Serialize;
 use std::collections::BTreeMap;
 use std::ops::Range;
-use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::{Mutex, PoisonError};
 
@@ -266,16 +264,7 @@ impl Sections {
     }
 }
 
-/// The picture of a histogram, beside it.
-pub(super) fn picture_of(histogram: &Path) -> PathBuf {
-    histogram.with_extension("png")
-}
-
-/// The three sections as TIFF, beside their picture.
-pub(super) fn section_files(picture: &Path) -> [PathBuf; 3] {
-    ["-xy.tif", "-xz.tif", "-yz.tif"].map(|end| {
-        let mut name = picture.file_stem().unwrap_or_default().to_owned();
-        name.push(end);
-        picture.with_file_name(name)
-    })
+/// The slice in the middle of a list that is not empty.
+pub(super) fn middle(slices: &[usize]) -> usize {
+    slices.get(slices.len() / 2).copied().unwrap_or_default()
 }

@@ -1,10 +1,9 @@
 //! The page about a run: `--report FILE.html`, and `fbp report` from its record and its slices.
 
-use super::middle;
-use super::overview::{Gathered, Sections};
+use super::overview::{Gathered, Sections, middle};
 use super::record::{RecordFile, ScanRecord};
 use crate::axis::sample_of;
-use crate::commands::center::survey_json;
+use crate::commands::survey::survey_json;
 use crate::engine::Source;
 use crate::error::Result;
 use crate::files::OutputFile;

@@ -1,6 +1,6 @@
 //! The identity of a run on disk: its key, which every slice contains, and its record, a run file next to the slices.
 
-use super::Reconstruction;
+use super::reconstruction::Reconstruction;
 use super::summary::Summary;
 use crate::axis::Axis;
 use crate::cli::{InputArgs, ReconstructArgs, ScanArgs, StepArgs, Text};

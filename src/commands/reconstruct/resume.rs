@@ -1,6 +1,6 @@
 //! Decides which slices `--resume` keeps.
 
-use super::middle;
+use super::overview::middle;
 use crate::error::Result;
 use crate::job::Job;
 use crate::plan::Scan;

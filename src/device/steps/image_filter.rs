@@ -2,6 +2,7 @@
 
 use super::images::{DeviceRows, ImageFilterForm, ImagePart};
 use super::{BufferLayout, Session};
+use crate::device::ImageTransform;
 use crate::error::{Error, Result};
 use crate::facts::DeviceFacts;
 use crate::kernel::{
@@ -13,24 +14,6 @@ use opencl3::event::Event;
 use opencl3::kernel::Kernel;
 use opencl3::memory::Buffer;
 use std::f64::consts::TAU;
-
-/// A plan for in-place, unscaled complex transforms of images, all of those of a buffer, in the queue for uploads.
-pub trait ImageTransform: Send {
-    /// To frequencies.
-    ///
-    /// # Errors
-    /// The device's.
-    fn forward(&mut self, session: &Session, images: &mut Buffer<[f32; 2]>) -> Result<Event>;
-
-    /// Back to values; a round trip multiplies by the number of pixels.
-    ///
-    /// # Errors
-    /// The device's.
-    fn backward(&mut self, session: &Session, images: &mut Buffer<[f32; 2]>) -> Result<Event>;
-}
-
-/// Makes a transform of so many images of `[width, height]`.
-pub type ImageTransforms = fn(&Session, [usize; 2], usize) -> Result<Box<dyn ImageTransform>>;
 
 /// Filters images of rows.
 pub struct ImageFilter {

@@ -34,7 +34,7 @@ pub use encoding::{EncodedSlices, SliceEncoder};
 pub use extension::RowExtender;
 pub use fits::SmoothedFits;
 pub use histogram::{SliceCounter, SliceCounts};
-pub use image_filter::{ImageFilter, ImageTransform, ImageTransforms};
+pub use image_filter::ImageFilter;
 pub use images::{DeviceRows, ImageFilterForm, ImagePart, ImageSteps, RotationForm, RowBlocks};
 pub use low_frequencies::LowFrequencies;
 pub use outliers::{DetectorRows, OutlierForm, OutlierRemover, OutlierRows};
@@ -47,4 +47,5 @@ pub use wavelet::WaveletTransform;
 
 use super::host_memory::ComingMemory;
 use super::session::Queue;
-use super::{BufferLayout, HostMemory, Session, cl_error, copies, fault};
+use super::{BufferLayout, HostMemory, Session, cl_error, copies};
+use crate::fault;

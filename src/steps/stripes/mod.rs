@@ -14,16 +14,13 @@ mod wavelet;
 mod tests;
 
 use super::{Counts, Data, DeviceSinogramStep, Ready, RowSteps, SinogramStep, Step, StepFlags};
-use crate::device::{Session, SinogramShape};
+use crate::device::{Session, SinogramBatch, SinogramShape};
 use crate::error::{Error, Result};
-use on_device::InOrder;
+use columns::PAD;
 use profile::Smooth;
 use serde_with::{DeserializeFromStr, SerializeDisplay};
 use std::fmt;
 use std::str::FromStr;
-
-/// Largest number of projections or bins by which a sinogram is padded.
-const PAD: usize = 150;
 
 /// A method with its parameters. Sizes are odd numbers of bins.
 #[derive(Clone, Copy, Debug, PartialEq, SerializeDisplay, DeserializeFromStr)]
@@ -173,6 +170,19 @@ impl SinogramStep for Vec<Stripes> {
     fn on_device(&self, session: &Session, shape: SinogramShape) -> Result<Box<dyn DeviceSinogramStep>> {
         let methods = self.iter().map(|method| method.on_device(session, shape));
         Ok(Box::new(InOrder(methods.collect::<Result<_>>()?)))
+    }
+}
+
+/// Methods in order.
+struct InOrder(Vec<Box<dyn DeviceSinogramStep>>);
+
+impl DeviceSinogramStep for InOrder {
+    fn apply(&mut self, session: &Session, sinograms: &SinogramBatch) -> Result<()> {
+        self.0.iter_mut().try_for_each(|method| method.apply(session, sinograms))
+    }
+
+    fn apply_in_parts(&mut self, session: &Session, sinograms: &SinogramBatch, most: usize) -> Result<()> {
+        self.0.iter_mut().try_for_each(|method| method.apply_in_parts(session, sinograms, most))
     }
 }
 

@@ -4,7 +4,7 @@ use super::Stripes;
 use super::profile::{FitsOnDevice, MeansOnDevice, Smooth};
 use super::vo_on_device::{AllOnDevice, DeadOnDevice, FilteringOnDevice, LargeOnDevice, SortingOnDevice};
 use super::wavelet::WaveletOnDevice;
-use crate::device::{BufferLayout, Session, SinogramBatch, SinogramShape};
+use crate::device::{BufferLayout, Session, SinogramShape};
 use crate::error::Result;
 use crate::kernel::StepTarget;
 use crate::steps::DeviceSinogramStep;
@@ -51,18 +51,5 @@ impl Stripes {
             Stripes::Dead { .. } => DeadOnDevice::layout(shape),
             Stripes::All { .. } => AllOnDevice::layout(target, shape),
         }
-    }
-}
-
-/// Methods in order.
-pub(super) struct InOrder(pub Vec<Box<dyn DeviceSinogramStep>>);
-
-impl DeviceSinogramStep for InOrder {
-    fn apply(&mut self, session: &Session, sinograms: &SinogramBatch) -> Result<()> {
-        self.0.iter_mut().try_for_each(|method| method.apply(session, sinograms))
-    }
-
-    fn apply_in_parts(&mut self, session: &Session, sinograms: &SinogramBatch, most: usize) -> Result<()> {
-        self.0.iter_mut().try_for_each(|method| method.apply_in_parts(session, sinograms, most))
     }
 }

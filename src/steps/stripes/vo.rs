@@ -1,7 +1,7 @@
 //! Methods of N. T. Vo, R. C. Atwood and M. Drakopoulos, *Superior techniques for eliminating ring artifacts in X-ray
 //! micro-tomography*, Optics Express 26 (2018) 28396. Sinograms are `[projection][bin]`.
 
-use super::columns::{low_frequencies, running_median, smooth_across, sorted};
+use super::columns::{PAD, low_frequencies, running_median, smooth_across, sorted};
 use std::ops::Range;
 
 /// Smallest noise of a factor that is distinguished from none.
@@ -20,7 +20,7 @@ pub fn sorting(sinogram: &mut [f32], bins: usize, size: usize) {
 }
 
 /// Algorithm 2: the same for the low frequencies of the columns only. `sigma` is in periods over the column, which is
-/// mirrored at its ends by a tenth, at most [`super::PAD`] projections.
+/// mirrored at its ends by a tenth, at most [`PAD`] projections.
 pub fn filtering(sinogram: &mut [f32], bins: usize, sigma: f64, size: usize) {
     let projections = sinogram.len() / bins;
     let (lines, wanted) = padded_lines(projections);
@@ -33,7 +33,7 @@ pub fn filtering(sinogram: &mut [f32], bins: usize, sigma: f64, size: usize) {
 /// Projections of a column that [`filtering`] pads: mirrored without repeating the outermost; and the range of those
 /// that are not padding.
 pub(super) fn padded_lines(projections: usize) -> (Vec<usize>, Range<usize>) {
-    let pad = super::PAD.min(projections / 10);
+    let pad = PAD.min(projections / 10);
     let lines = (1..=pad).rev().chain(0..projections).chain((0..pad).map(|i| projections - 2 - i)).collect();
     (lines, pad..pad + projections)
 }

@@ -7,7 +7,7 @@
 //! The method is linear and the wavelet transform exactly invertible, so the stripes are these coefficients multiplied by
 //! the complementary factor, `exp(-k^2 / (2 sigma^2))`, and transformed back; they are subtracted.
 
-use super::columns::low_frequencies;
+use super::columns::{PAD, low_frequencies};
 use crate::device::{BufferLayout, ColumnProducts, DeviceValues, LowFrequencies, Session, SinogramBatch};
 use crate::device::{SinogramShape, WaveletTransform};
 use crate::error::Result;
@@ -149,7 +149,7 @@ const COARSEST: usize = 16;
 /// levels, by default as many as leave 16 values per side. `sigma` is in periods over all projections.
 ///
 /// Columns are padded with their mean before the first and after the last projection, rows with their outermost bins, by
-/// a tenth of the shorter side, at most [`super::PAD`].
+/// a tenth of the shorter side, at most [`PAD`].
 pub fn remove(sinogram: &mut [f32], bins: usize, moments: usize, level: Option<usize>, sigma: f64) {
     let projections = sinogram.len() / bins;
     let (pad, levels) = padding_and_levels(projections, bins, level);
@@ -187,7 +187,7 @@ pub fn remove(sinogram: &mut [f32], bins: usize, moments: usize, level: Option<u
 /// By how many values a sinogram is padded on each side, and the number of levels, of which `level` are wanted.
 fn padding_and_levels(projections: usize, bins: usize, level: Option<usize>) -> (usize, usize) {
     let shorter = projections.min(bins);
-    let pad = super::PAD.min(shorter / 10);
+    let pad = PAD.min(shorter / 10);
     let most = ((shorter + 2 * pad) / COARSEST).checked_ilog2().unwrap_or(0) as usize;
     (pad, level.unwrap_or(most).min(most))
 }

@@ -1,0 +1,80 @@
+//! Devices and parts of them, before a session is opened.
+
+use super::{cl_error, images};
+use crate::error::{Error, Result};
+use crate::facts::DeviceFacts;
+use opencl3::context::Context;
+use opencl3::device::{CL_DEVICE_PARTITION_EQUALLY, Device, SubDevice};
+use opencl3::types::cl_device_partition_property;
+use std::sync::{Arc, Mutex};
+
+/// A device that was found, or a part of it.
+#[derive(Clone, Debug)]
+pub struct FoundDevice {
+    pub(crate) device: Device,
+    pub facts: DeviceFacts,
+    pub(super) part: Option<Partition>,
+    /// Whether image formats were looked for, which takes a context.
+    pub(super) opened: bool,
+    /// That context, until a session takes it: making another takes some drivers more than a tenth of a second.
+    pub(super) context: Arc<Mutex<Option<Context>>>,
+}
+
+/// One of several parts of a device.
+#[derive(Clone, Debug)]
+pub(super) struct Partition {
+    number: usize,
+    of: usize,
+    #[allow(dead_code)] // it keeps the device alive
+    device: Arc<SubDevice>,
+}
+
+impl FoundDevice {
+    /// Name to print, which distinguishes parts.
+    pub fn label(&self) -> String {
+        match &self.part {
+            Some(part) => format!("{} (part {} of {})", self.facts.name, part.number + 1, part.of),
+            None => self.facts.name.clone(),
+        }
+    }
+
+    /// The same with its image formats. Makes a context, unless there is one: of devices that are not used it would only take time.
+    pub(super) fn opened(&self) -> FoundDevice {
+        if self.opened {
+            return self.clone();
+        }
+        let context = Context::from_device(&self.device).ok();
+        let usable = context.as_ref().filter(|_| self.facts.images);
+        let facts =
+            DeviceFacts { image_formats: usable.map(images::creatable).unwrap_or_default(), ..self.facts.clone() };
+        FoundDevice { facts, opened: true, context: Arc::new(Mutex::new(context)), ..self.clone() }
+    }
+
+    /// Divides the device into `count` equal parts, each a device of its own.
+    pub(super) fn parts(&self, count: usize) -> Result<Vec<FoundDevice>> {
+        let name = &self.facts.name;
+        let units = self.facts.compute_units as usize / count;
+        if units == 0 {
+            let all = self.facts.compute_units;
+            return Err(Error::usage(format!(
+                "--device: {name} has only {all} compute units, too few for {count} parts; give a smaller number"
+            )));
+        }
+        let properties = [CL_DEVICE_PARTITION_EQUALLY, units as cl_device_partition_property, 0];
+        let devices = self
+            .device
+            .create_sub_devices(&properties)
+            .map_err(|e| cl_error(&format!("dividing the device into {count} parts"), name, e))?;
+        // PoCL aborts when an image of a part is written, and processors have no units that would read it faster
+        let facts =
+            DeviceFacts { compute_units: units as u32, images: false, image_formats: Vec::new(), ..self.facts.clone() };
+        let part = |(number, device): (usize, SubDevice)| FoundDevice {
+            device: Device::new(device.id()),
+            facts: facts.clone(),
+            part: Some(Partition { number, of: count, device: Arc::new(device) }),
+            opened: true,
+            context: Arc::default(),
+        };
+        Ok(devices.into_iter().take(count).enumerate().map(part).collect())
+    }
+}

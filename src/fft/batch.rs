@@ -1,0 +1,38 @@
+//! What a stage that filters rows is made from, and what it is given.
+
+use crate::geometry::Offset;
+use crate::kernel::{KernelSpec, Padding, RowFilter};
+use opencl3::memory::Buffer;
+use std::ops::Range;
+
+/// Everything that a stage is made from.
+#[derive(Clone, Copy)]
+pub struct FilterSetup<'a> {
+    pub spec: &'a KernelSpec,
+    pub rows: RowFilter,
+    pub padding: Padding,
+    pub bins: usize,
+    /// Projections at a time.
+    pub projections: usize,
+    /// One value for each of `rows.length` frequencies, with the transform's `1 / length`.
+    pub spectrum: &'a [f32],
+    /// Relative weight of every projection of the scan.
+    pub weights: &'a [f32],
+    /// Rows are not needed any more: where that is possible, filtered rows take their place.
+    pub in_place: bool,
+}
+
+/// Rows of some slices.
+#[derive(Clone)]
+pub struct RowBatch<'a> {
+    /// `[slice][projection][bin]`.
+    pub rows: &'a Buffer<f32>,
+    /// The value of `rows` that they start at.
+    pub first: usize,
+    /// Slices that there are.
+    pub valid: usize,
+    /// The part of the scan that `rows` has.
+    pub projections: Range<usize>,
+    /// For kernels that read frequencies.
+    pub phases: Option<&'a Buffer<Offset>>,
+}
