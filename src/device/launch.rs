@@ -1,14 +1,14 @@
 //! Back projection: one typed function for all kernels.
 
 use super::gridding::GridProjector;
-use super::{Resources, Session, SinogramStore, sinogram_bytes};
+use super::{BufferLayout, Resources, Session, SinogramStore, sinogram_bytes};
 use crate::error::{Error, Result};
 use crate::fault;
 use crate::geometry::{Geometry, Offset, slice_centre};
 use crate::kernel::{KernelSpec, Parameters};
 use opencl3::event::Event;
 use opencl3::kernel::Kernel;
-use opencl3::memory::{Buffer, CL_MEM_READ_WRITE};
+use opencl3::memory::Buffer;
 use std::ops::Range;
 
 /// More multiprocessors than any device has.
@@ -95,6 +95,18 @@ pub struct DirectProjector {
     has_image: bool,
 }
 
+/// The buffers that back-project a scan, or a part of it, into its region with blocks of pixels; of other kernels than
+/// those of gridding.
+pub fn projector_layout(scan: &Geometry, block: [usize; 2]) -> BufferLayout {
+    let (_, [columns, rows]) = scan.roi.block_grid(block);
+    let projections = scan.projections();
+    BufferLayout::default()
+        .with::<u32>("block counters", COUNTERS)
+        .with::<Offset>("block columns", columns * projections)
+        .with::<Offset>("block rows", rows * projections)
+        .with::<[f32; 4]>("projection constants", projections)
+}
+
 impl DirectProjector {
     fn new(session: &Session, spec: &KernelSpec, scan: &Geometry, projections: Range<usize>) -> Result<Self> {
         let source = spec.generate()?;
@@ -104,7 +116,8 @@ impl DirectProjector {
         geometry.axis.iter_mut().for_each(|axis| *axis += shift);
         let offsets = geometry.block_offsets(source.block);
         let roi = geometry.roi;
-        let mut counters = session.buffer(COUNTERS, CL_MEM_READ_WRITE, "block counters")?;
+        let layout = projector_layout(&geometry, source.block);
+        let mut counters = layout.buffer(session, "block counters")?;
         session.write(&mut counters, &[0u32; COUNTERS], "block counters")?;
         let table = geometry.constants(source.block, source.clearance);
         let constants: Vec<f32> = match source.packed {
@@ -115,9 +128,9 @@ impl DirectProjector {
         Ok(DirectProjector {
             resources: session.resources(&program, &kernel),
             kernel,
-            columns: session.constant_buffer(&offsets.columns, "block columns")?,
-            rows: session.constant_buffer(&offsets.rows, "block rows")?,
-            constants: session.constant_buffer(&constants, "projection constants")?,
+            columns: layout.constant(session, "block columns", &offsets.columns)?,
+            rows: layout.constant(session, "block rows", &offsets.rows)?,
+            constants: layout.constant(session, "projection constants", &constants)?,
             counters,
             centre: slice_centre(geometry.size) as f32,
             origin: offsets.origin.map(|v| v as i32),

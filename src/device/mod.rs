@@ -25,7 +25,7 @@ pub(crate) use error::cl_error;
 pub use found::FoundDevice;
 pub use gridding::{GridForm, grid_sides, grid_values};
 pub use host_memory::HostMemory;
-pub use launch::BackProjector;
+pub use launch::{BackProjector, projector_layout};
 pub use programs::{BuiltProgram, PROGRAMS, ProgramStore};
 pub use search::{DeviceSearch, INSTALL_HINT, enumerate, find, find_one};
 pub use select::{DeviceList, DeviceSelector};

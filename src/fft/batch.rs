@@ -1,5 +1,7 @@
 //! What a stage that filters rows is made from, and what it is given.
 
+use super::layout::{RowStageForm, row_layout};
+use crate::device::{BufferLayout, Session};
 use crate::geometry::Offset;
 use crate::kernel::{KernelSpec, Padding, RowFilter};
 use opencl3::memory::Buffer;
@@ -20,6 +22,15 @@ pub struct FilterSetup<'a> {
     pub weights: &'a [f32],
     /// Rows are not needed any more: where that is possible, filtered rows take their place.
     pub in_place: bool,
+}
+
+impl FilterSetup<'_> {
+    /// The buffers of the stage on a device.
+    pub(super) fn layout(&self, session: &Session) -> BufferLayout {
+        let FilterSetup { spec, rows, bins, projections, weights, in_place, .. } = *self;
+        let (all_projections, units) = (weights.len(), session.facts.compute_units);
+        row_layout(RowStageForm { spec, rows, bins, projections, all_projections, in_place, units })
+    }
 }
 
 /// Rows of some slices.

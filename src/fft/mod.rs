@@ -3,6 +3,7 @@
 mod batch;
 mod clfft;
 mod host;
+mod layout;
 mod rows;
 mod spectra;
 mod transform;
@@ -10,6 +11,7 @@ mod transform;
 pub use batch::{FilterSetup, RowBatch};
 pub use clfft::{ClFftRows, image_transform, tear_down};
 pub use host::{HostFilter, HostRows};
+pub use layout::{RowStageForm, row_layout};
 pub use rows::{Filtered, RowStage};
 pub use transform::RowTransform;
 

@@ -147,7 +147,7 @@ impl RowStage {
         let storage = spec.parameters.storage();
         let sinogram_bytes = sinogram_bytes(spec.texel, bins, projections, spec.element_bytes());
         let mut shape = BatchShape { bins, projections, slices, guard, storage, rows, sinogram_bytes };
-        let mut peak_bits = session.buffer(slices, CL_MEM_READ_WRITE, "peaks")?;
+        let mut peak_bits = setup.layout(session).buffer(session, "peaks")?;
         session.write(&mut peak_bits, &vec![0; slices], "peaks")?;
         let mut note = None;
         let backend = match rows.method {
@@ -321,33 +321,29 @@ fn on_host(
 impl RowKernels {
     fn new(session: &Session, setup: &FilterSetup, shape: BatchShape) -> Result<Self> {
         let program = session.build(&generate_filter(setup.spec, setup.padding, shape.rows)?)?;
-        let length = shape.rows.length;
+        let layout = setup.layout(session);
         let filter = match shape.rows.method {
-            RowFilterMethod::Fused { .. } => {
-                let count = shape.slices * shape.projections * shape.bins;
-                let filtered = || session.buffer(count, CL_MEM_READ_WRITE, "filtered rows");
-                FilterKernels::Fused {
-                    kernel: session.kernel(&program, "filter_rows")?,
-                    turns: session.constant_buffer(&turns(length), "the transform's factors")?,
-                    filtered: (!setup.in_place).then(filtered).transpose()?,
-                }
-            }
+            RowFilterMethod::Fused { .. } => FilterKernels::Fused {
+                kernel: session.kernel(&program, "filter_rows")?,
+                turns: layout.constant(session, "the transform's factors", &turns(shape.rows.length))?,
+                filtered: (!setup.in_place).then(|| layout.buffer(session, "filtered rows")).transpose()?,
+            },
             RowFilterMethod::Transform | RowFilterMethod::Vector | RowFilterMethod::Host => FilterKernels::Transform {
                 pad: session.kernel(&program, "pad_rows")?,
                 multiply: session.kernel(&program, "multiply_spectrum")?,
                 transform: None,
-                spectra: session.buffer(shape.padded(), CL_MEM_READ_WRITE, "padded rows")?,
+                spectra: layout.buffer(session, "padded rows")?,
             },
         };
         Ok(RowKernels {
             peaks: session.kernel(&program, "measure_peaks")?,
             interleave: session.kernel(&program, "interleave")?,
             filter,
-            spectrum: session.constant_buffer(setup.spectrum, "the filter's spectrum")?,
+            spectrum: layout.constant(session, "the filter's spectrum", setup.spectrum)?,
             weights: setup
                 .weights
                 .chunks(shape.projections)
-                .map(|part| session.constant_buffer(part, "projection weights"))
+                .map(|part| layout.constant(session, "projection weights", part))
                 .collect::<Result<_>>()?,
         })
     }

@@ -8,7 +8,7 @@ use crate::kernel::{ROW_GROUP, RowFilter, RowFilterMethod, generate_filter};
 use crate::spectrum::{stored_frequencies, turns};
 use opencl3::event::Event;
 use opencl3::kernel::Kernel;
-use opencl3::memory::{Buffer, CL_MEM_READ_WRITE};
+use opencl3::memory::Buffer;
 
 /// Makes spectra of rows.
 pub(super) struct SpectraStage {
@@ -56,7 +56,8 @@ impl SpectraStage {
         let FilterSetup { spec, rows, bins, .. } = *setup;
         let (slices, length) = (spec.slices as usize, rows.length);
         let program = session.build(&generate_filter(spec, setup.padding, rows)?)?;
-        let turns = || session.constant_buffer(&turns(length), "the transform's factors");
+        let layout = setup.layout(session);
+        let turns = || layout.constant(session, "the transform's factors", &turns(length));
         let method = match rows.method {
             RowFilterMethod::Fused { .. } => {
                 SpectraMethod::Fused { kernel: session.kernel(&program, "filter_spectra")?, turns: turns()? }
@@ -66,19 +67,16 @@ impl SpectraStage {
                 SpectraMethod::Vector {
                     kernel: session.kernel(&program, "filter_spectra")?,
                     turns: turns()?,
-                    scratch: session.buffer(slices * rows.scratch(items), CL_MEM_READ_WRITE, "rows in work")?,
+                    scratch: layout.buffer(session, "rows in work")?,
                     items: items as usize,
                 }
             }
-            RowFilterMethod::Transform | RowFilterMethod::Host => {
-                let padded = slices * setup.projections.div_ceil(2) * length;
-                SpectraMethod::Transform {
-                    pad: session.kernel(&program, "pad_rows")?,
-                    keep: session.kernel(&program, "keep_spectra")?,
-                    transform: None,
-                    padded: session.buffer(padded, CL_MEM_READ_WRITE, "padded rows")?,
-                }
-            }
+            RowFilterMethod::Transform | RowFilterMethod::Host => SpectraMethod::Transform {
+                pad: session.kernel(&program, "pad_rows")?,
+                keep: session.kernel(&program, "keep_spectra")?,
+                transform: None,
+                padded: layout.buffer(session, "padded rows")?,
+            },
         };
         let parts = setup.weights.chunks(setup.projections);
         let flat = vec![1.0 / length as f32; length];
@@ -88,10 +86,10 @@ impl SpectraStage {
             bins,
             slices,
             spectra: [
-                session.constant_buffer(setup.spectrum, "the filter's spectrum")?,
-                session.constant_buffer(&flat, "no filter's spectrum")?,
+                layout.constant(session, "the filter's spectrum", setup.spectrum)?,
+                layout.constant(session, "no filter's spectrum", &flat)?,
             ],
-            weights: parts.map(|part| session.constant_buffer(part, "projection weights")).collect::<Result<_>>()?,
+            weights: parts.map(|part| layout.constant(session, "projection weights", part)).collect::<Result<_>>()?,
         })
     }
 

@@ -93,7 +93,7 @@ impl Roi {
     }
 
     /// First pixel of block (0, 0), and the number of blocks in x and y that cover the rectangle.
-    fn block_grid(&self, block: [usize; 2]) -> ([usize; 2], [usize; 2]) {
+    pub fn block_grid(&self, block: [usize; 2]) -> ([usize; 2], [usize; 2]) {
         let origin = [self.x / block[0] * block[0], self.y / block[1] * block[1]];
         let blocks = [
             (self.x + self.width - origin[0]).div_ceil(block[0]),

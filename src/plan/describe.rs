@@ -1,6 +1,6 @@
 //! The plan as text.
 
-use super::sizes::sum;
+use super::request::sum;
 use super::{Plan, Scan};
 use crate::facts::DeviceFacts;
 use crate::job::Job;

@@ -1,6 +1,6 @@
 //! Chooses the kernel of a run: the first one without a reason against it.
 
-use super::Request;
+use super::request::Request;
 use crate::device::GridForm;
 use crate::error::{Error, Result};
 use crate::facts::DeviceFacts;
@@ -8,25 +8,8 @@ use crate::geometry::Geometry;
 use crate::kernel::{
     Algorithm, Bound, KernelSource, KernelSpec, Offer, Parameters, Positions, Problem, Sampler, Texel,
 };
-use crate::known::KnownFailures;
 use crate::profile::Profile;
 use crate::recipe::{KernelChoice, Recipe};
-
-/// A kernel that did not come out right on the device.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Refused {
-    /// Of the generated source.
-    pub key: String,
-    /// What is wrong with it.
-    pub why: String,
-}
-
-/// Kernels that a plan goes without.
-#[derive(Clone, Copy, Debug)]
-pub struct Avoid<'a> {
-    pub known: &'a KnownFailures,
-    pub refused: &'a [Refused],
-}
 
 /// A kernel for a run.
 pub(super) struct Chosen {

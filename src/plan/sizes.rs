@@ -1,15 +1,17 @@
 //! Bytes of what is on a device and on its way there, as functions of how a pass is cut.
 
 use super::kernel_choice::Chosen;
-use super::{Bytes, PIECES, Pieces, Request, SampleShape, WRITTEN_PIECES};
+use super::kernel_memory::KernelMemory;
+use super::request::{Bytes, OnDevice, PIECES, Pieces, Request, WRITTEN_PIECES, largest, sum};
+use super::scan::SampleShape;
 use crate::device::{
-    BlockCorrector, BlockPlace, BlockShape, GridForm, ImagesTarget, RowBlocks, RowExtender, SinogramShape,
-    SliceCounter, SliceEncoder,
+    BlockCorrector, BlockPlace, BlockShape, ImagesTarget, RowBlocks, RowExtender, SinogramShape, SliceCounter,
+    SliceEncoder,
 };
 use crate::error::{Error, Result};
 use crate::facts::DeviceKind;
-use crate::geometry::{Cut, Roi};
-use crate::kernel::{EncodedSample, Parameters, RowFilter, StepBackend, StepBackends, StepTarget};
+use crate::geometry::Cut;
+use crate::kernel::{EncodedSample, RowFilter, StepBackend, StepBackends, StepTarget};
 use crate::sink::Dtype;
 use crate::units::human;
 
@@ -68,26 +70,6 @@ pub(super) struct Sizes<'a> {
     of_host: u64,
 }
 
-/// Bytes that gridding needs.
-#[derive(Default)]
-struct GridBytes {
-    grids: u64,
-    /// In place of those of other kernels.
-    tables: Option<u64>,
-}
-
-/// How much of a run is on the device at a time.
-#[derive(Clone, Copy, Default)]
-pub(super) struct OnDevice {
-    /// Sinograms and slices.
-    pub sinograms: u64,
-    pub slices: u64,
-    /// Chunks of slices.
-    pub sets: u64,
-    /// Rows of a piece that the device corrects at once.
-    pub piece: u64,
-}
-
 /// How many slices are where at a time.
 pub(super) struct Chunks {
     /// On the device together.
@@ -108,14 +90,6 @@ pub fn encoded_sample(dtype: Dtype) -> EncodedSample {
         Dtype::U16 => EncodedSample::Unsigned16,
         Dtype::U8 => EncodedSample::Unsigned8,
     }
-}
-
-pub(super) fn sum(buffers: &[Bytes]) -> u64 {
-    buffers.iter().map(|b| b.bytes).sum()
-}
-
-fn largest(buffers: &[Bytes]) -> u64 {
-    buffers.iter().map(|b| b.bytes).max().unwrap_or(0)
 }
 
 impl<'a> Sizes<'a> {
@@ -411,17 +385,6 @@ impl<'a> Sizes<'a> {
         recipe.steps.sinogram_layout(target, shape).bytes()
     }
 
-    /// Bytes of filtered rows of a pass, on their way to a layout.
-    fn padded_rows(&self, cut: Cut) -> u64 {
-        let Chosen { spec, .. } = self.chosen;
-        // filtered rows take the place of the rows, unless a pass is cut
-        if cut == self.uncut() && self.rows.is_planar() {
-            return 0;
-        }
-        let pair = self.rows.pair_bytes(self.request.scan.geometry.bins, spec.texel) as u64;
-        u64::from(spec.slices) * cut.projections.div_ceil(2) as u64 * pair
-    }
-
     /// Part of a sinogram.
     fn in_part(&self, cut: Cut) -> u64 {
         (self.request.scan.geometry.bins * cut.projections) as u64 * 4
@@ -439,41 +402,20 @@ impl<'a> Sizes<'a> {
 
     /// Buffers on the device with so many sinograms and slices there.
     pub fn buffers(&self, cut: Cut, there: OnDevice) -> Vec<Bytes> {
-        let geometry = &self.request.scan.geometry;
-        let Chosen { spec, source, .. } = self.chosen;
-        let row_bytes = (spec.texel.row_length(geometry.bins) * spec.element_bytes()) as u64;
-        let scratch = 8 * self.rows.scratch(self.request.facts.compute_units) as u64;
-        let sinogram = row_bytes * cut.projections as u64;
-        let GridBytes { grids, tables: of_grids } = self.grid_bytes(cut).unwrap_or_default();
-        let of_blocks = |band| geometry.block_offsets_bytes(band, source.block);
-        let tables = of_grids.unwrap_or_else(|| cut.bands(geometry.roi).map(of_blocks).sum());
-        let kernels = [
+        let memory = self.kernel_memory();
+        let first = [
             Bytes { what: "sinograms", bytes: there.sinograms * self.in_part(cut) },
             Bytes { what: "slices", bytes: there.slices * self.out_band(cut) },
             Bytes { what: "histograms", bytes: self.of_histograms(cut, there) },
             Bytes { what: "encoded slices", bytes: self.of_encoding(cut, there) },
-            Bytes { what: "padded rows", bytes: self.padded_rows(cut) + u64::from(spec.slices) * scratch },
-            Bytes { what: "compound sinogram", bytes: sinogram },
-            Bytes { what: "sinogram image", bytes: if spec.texel.format().is_some() { sinogram } else { 0 } },
-            Bytes { what: "geometry tables", bytes: tables },
-            Bytes { what: "grids", bytes: grids },
         ];
-        kernels.into_iter().chain(self.of_steps(cut, there)).collect()
+        first.into_iter().chain(memory.buffers(cut)).chain(self.of_steps(cut, there)).collect()
     }
 
-    /// What gridding needs with so much of a pass on the device; `None` if a band has no grid.
-    fn grid_bytes(&self, cut: Cut) -> Option<GridBytes> {
+    /// Memory of the kernels between sinograms and slices.
+    fn kernel_memory(&self) -> KernelMemory<'_> {
         let Request { scan, facts, .. } = *self.request;
-        let spec = &self.chosen.spec;
-        let Parameters::Gridding(gridding) = &spec.parameters else { return Some(GridBytes::default()) };
-        let form = |roi| GridForm::new(facts, gridding, roi, spec.bound.accuracy).ok().flatten();
-        let geometry = &scan.geometry;
-        // all bands but the last have as many rows
-        let bands: Vec<Roi> = cut.bands(geometry.roi).collect();
-        let [first, last] = [form(*bands.first()?)?, form(*bands.last()?)?];
-        let values = [&first, &last].map(|form| form.values(spec.slices as usize)).into_iter().max().unwrap_or(0);
-        let tables = (bands.len() as u64 - 1) * first.table_bytes(geometry) + last.table_bytes(geometry);
-        Some(GridBytes { grids: 8 * values as u64, tables: Some(tables) })
+        KernelMemory { geometry: &scan.geometry, chosen: self.chosen, rows: self.rows, facts }
     }
 
     /// A processor computes in the host's memory.
@@ -524,7 +466,7 @@ impl<'a> Sizes<'a> {
     fn fits(&self, cut: Cut, passes: u64) -> bool {
         let least = self.passes(cut, passes);
         let has_room = sum(&least) <= self.budget(cut) && largest(&least) <= self.request.facts.max_allocation;
-        has_room && self.grid_bytes(cut).is_some()
+        has_room && self.kernel_memory().grid(cut).is_some()
     }
 
     /// Sinograms of a pass whose stripes the device removes together.

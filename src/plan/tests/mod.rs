@@ -1,15 +1,20 @@
 mod short_memory;
 
-use super::sizes::sum;
+use super::request::sum;
 use super::*;
 use crate::cli::{InputArgs, ReconstructArgs};
 use crate::device::{ImageFilterForm, ImageSteps, RotationForm, RowBlocks};
+use crate::error::{Error, Result};
 use crate::facts;
+use crate::facts::DeviceFacts;
 use crate::facts::{DeviceKind, example};
+use crate::geometry::Cut;
 use crate::job::Job;
+use crate::kernel::StepBackend;
 use crate::kernel::{Algorithm, Interpolation, Mode};
 use crate::kernel::{Positions, Texel};
 use crate::known::KnownFailures;
+use crate::profile::Choice;
 use crate::profile::{MeasuredSpeed, ProfileStore};
 use crate::sink::Dtype;
 use crate::source::{StoredRows, StoredSamples};

@@ -1,0 +1,124 @@
+//! The plan of a run on one device.
+
+use super::kernel_choice::choose;
+use super::request::{Bytes, OnDevice, Pieces, Request};
+use super::sizes::{Chunks, Kept, Sizes};
+use crate::device::{BlockPlace, BlockShape};
+use crate::error::{Error, Result};
+use crate::geometry::Cut;
+use crate::kernel::{KernelSpec, RowFilter, SLICE_MODES, StepBackend, StepBackends};
+use crate::profile::Profile;
+
+/// How a run will be computed on one device.
+#[derive(Clone, Debug)]
+pub struct Plan {
+    pub profile: Profile,
+    pub profile_reason: String,
+    pub spec: KernelSpec,
+    /// How rows are filtered.
+    pub rows: RowFilter,
+    /// What does the steps before the filter; the host where there are none.
+    pub steps: StepBackends,
+    /// Sinograms of a pass whose stripes the device removes together, at most: some methods have parts of fewer.
+    pub stripes_at_once: usize,
+    /// The device counts the values of slices, if they are to be counted.
+    pub counts_values: bool,
+    /// Slices that are on the device together; a multiple of the slices per pass.
+    pub chunk: usize,
+    /// Chunks that the device holds, 2 where copies and kernels are to overlap.
+    pub sets: usize,
+    /// Chunks of sinograms that it holds besides.
+    pub ahead: usize,
+    /// What of a chunk is on the device at a time.
+    pub cut: Cut,
+    /// What is copied to and from the device at once; the whole chunk where nothing is copied.
+    pub pieces: Pieces,
+    /// How the device corrects rows, if it does.
+    pub blocks: Option<BlockShape>,
+    /// Device memory, buffer by buffer.
+    pub device_bytes: Vec<Bytes>,
+    /// Host memory of the pieces in flight, besides the device's.
+    pub host_bytes: u64,
+    /// Why something else than the profile's first choice is done.
+    pub notes: Vec<String>,
+}
+
+impl Plan {
+    /// Plans a run on one device.
+    ///
+    /// Unless the recipe asks for a number of slices per pass, it is the largest that memory holds, if need be with the host for
+    /// the work on finished slices, and to keep blocks of rows. If it does not hold the smallest with what the steps need
+    /// there, the host does the steps. If memory does not hold that either, a pass is cut: its projections into parts that
+    /// are added up, and then slices into bands. In place of a kernel to avoid comes the same over a buffer, then, unless the
+    /// recipe asks for an algorithm, another family of the profile.
+    ///
+    /// # Errors
+    /// [`Error::Usage`] when the host's memory does not hold a slice, [`Error::Device`] when the device's holds no part of
+    /// a pass, [`Error::NoCorrectKernel`] when no kernel is left.
+    pub fn new(request: &Request) -> Result<Plan> {
+        let asked = request.recipe.kernel.slices_per_pass.is_some();
+        let largest = SLICE_MODES[SLICE_MODES.len() - 1] as usize;
+        let run_slices = request.scan.run_slices.len();
+        // as if the run had fewer slices
+        let fewer = |&slices: &usize| Some(slices.min(largest) / 2).filter(|&fewer| fewer > 0 && !asked);
+        let of_profile = request.choice.profile.steps;
+        // what is done to finished slices, and who keeps blocks, must not change what slices are made with
+        let backends = |steps: StepBackends, kept: Kept| {
+            [steps.slices, StepBackend::Host].map(|slices| (StepBackends { slices, ..steps }, kept))
+        };
+        let all = request.takes_frames().then(|| backends(of_profile, Kept::AllRows));
+        let needed = [Kept::ByDevice, Kept::ByHost].map(|kept| backends(of_profile, kept));
+        let of_device = all.into_iter().chain(needed).collect::<Vec<_>>().concat();
+        let of_host = backends(StepBackends::HOST, Kept::ByDevice).to_vec();
+        let sizes: Vec<usize> = std::iter::successors(Some(run_slices), fewer).collect();
+        for backends in [of_device, of_host] {
+            for (&run_slices, &backends) in sizes.iter().flat_map(|size| backends.iter().map(move |of| (size, of))) {
+                match Plan::with_slices(request, backends, run_slices, false) {
+                    Err(Error::Device(_)) => {}
+                    plan => return plan,
+                }
+            }
+        }
+        let least = sizes.last().copied().unwrap_or(run_slices);
+        Plan::with_slices(request, (StepBackends::HOST, Kept::ByDevice), least, true)
+    }
+
+    /// Blocks of rows that are kept until their slices have been computed, if any are.
+    pub fn kept_blocks(&self) -> Option<BlockShape> {
+        self.blocks.filter(|shape| shape.place != BlockPlace::Nowhere)
+    }
+
+    /// With the kernel for a run of so many slices, and at most these steps on the device, with their blocks of rows; a pass may
+    /// be cut if `may_cut`.
+    fn with_slices(request: &Request, steps: (StepBackends, Kept), run_slices: usize, may_cut: bool) -> Result<Plan> {
+        let Request { scan, choice, facts, .. } = *request;
+        let chosen = choose(request, run_slices)?;
+        let rows = RowFilter::new(&chosen.spec, &choice.profile.fft, scan.geometry.bins, Some(facts));
+        let sizes = Sizes::new(request, &chosen, rows, steps)?;
+        let cut = sizes.cut(may_cut)?;
+        let Chunks { chunk, sets, ahead, pieces, host_bytes } = sizes.chunks(cut);
+        let there =
+            OnDevice { sinograms: (sets + ahead) * chunk, slices: sets * chunk, sets, piece: pieces.read as u64 };
+        let notes = chosen.notes.iter().cloned().chain(sizes.notes(cut)).collect();
+        let mut plan = Plan {
+            profile: choice.profile.clone(),
+            profile_reason: choice.reason.clone(),
+            rows,
+            steps: sizes.steps(cut),
+            stripes_at_once: sizes.stripes_at_once(),
+            counts_values: sizes.counts_values(cut),
+            chunk: chunk as usize,
+            sets: sets as usize,
+            ahead: ahead as usize,
+            cut,
+            pieces,
+            blocks: sizes.corrected(cut, pieces.read, chunk as usize),
+            device_bytes: sizes.buffers(cut, there),
+            host_bytes,
+            spec: chosen.spec.clone(),
+            notes,
+        };
+        plan.notes.extend(plan.exact_is_faster(scan, facts, request.recipe));
+        Ok(plan)
+    }
+}

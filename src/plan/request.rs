@@ -1,0 +1,103 @@
+//! What a plan is made for, and the sizes that it is made of.
+
+use super::scan::{SampleShape, Scan};
+use crate::facts::DeviceFacts;
+use crate::known::KnownFailures;
+use crate::profile::Choice;
+use crate::recipe::Recipe;
+
+/// What a plan is made for.
+#[derive(Clone, Copy)]
+pub struct Request<'a> {
+    pub recipe: &'a Recipe,
+    /// Kernels are checked before the run.
+    pub self_test: bool,
+    /// Values of slices are needed beside the samples that are written.
+    pub keeps_values: bool,
+    /// Values of slices are to be counted.
+    pub histogram: bool,
+    pub scan: &'a Scan,
+    pub choice: &'a Choice,
+    /// Of the device; its image formats are trusted.
+    pub facts: &'a DeviceFacts,
+    pub memory: Memory,
+    pub avoid: Avoid<'a>,
+}
+
+/// Memory that a run may use, in bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Memory {
+    /// Of the host, for what is on its way to and from a device; for a processor everything.
+    pub host: u64,
+    /// Of the device; 80 % of what it has if none is given.
+    pub device: Option<u64>,
+    /// Number of devices in the run.
+    pub devices: usize,
+}
+
+/// A kernel that did not come out right on the device.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Refused {
+    /// Of the generated source.
+    pub key: String,
+    /// What is wrong with it.
+    pub why: String,
+}
+
+/// Kernels that a plan goes without.
+#[derive(Clone, Copy, Debug)]
+pub struct Avoid<'a> {
+    pub known: &'a KnownFailures,
+    pub refused: &'a [Refused],
+}
+
+impl Request<'_> {
+    /// Whether frames should be read as a whole if the device has room for all rows: to decode a few rows of them takes as long,
+    /// and the run needs most of them. Several devices would decode all of them each.
+    pub(super) fn takes_frames(&self) -> bool {
+        let SampleShape { whole_frames, blocks, height, .. } = self.scan.samples;
+        whole_frames && blocks.is_none() && self.memory.devices == 1 && 2 * self.scan.slices.len() > height
+    }
+}
+
+/// One buffer of the plan.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Bytes {
+    pub what: &'static str,
+    pub bytes: u64,
+}
+
+pub(super) fn sum(buffers: &[Bytes]) -> u64 {
+    buffers.iter().map(|b| b.bytes).sum()
+}
+
+pub(super) fn largest(buffers: &[Bytes]) -> u64 {
+    buffers.iter().map(|b| b.bytes).max().unwrap_or(0)
+}
+
+/// How much of a run is on the device at a time.
+#[derive(Clone, Copy, Default)]
+pub(super) struct OnDevice {
+    /// Sinograms and slices.
+    pub sinograms: u64,
+    pub slices: u64,
+    /// Chunks of slices.
+    pub sets: u64,
+    /// Rows of a piece that the device corrects at once.
+    pub piece: u64,
+}
+
+/// Numbers of slices that are copied at once.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Pieces {
+    /// To the device.
+    pub read: usize,
+    /// From the device.
+    pub written: usize,
+}
+
+/// Pieces on the host on their way to a device: one being filled, one being emptied.
+pub const PIECES: usize = 2;
+
+/// Pieces on the host on their way from a device: one being filled, the others being written.
+pub const WRITTEN_PIECES: usize = 6;
