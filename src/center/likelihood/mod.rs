@@ -31,34 +31,37 @@ use scan::SearchedScan;
 
 /// Share of the peak that the ends of rows reach at most where the sample is not cut off.
 const AIR: f64 = 0.03;
-/// Systematic error in bins, as standard deviation.
+/// Systematic error of an answer in bins, as a standard deviation.
 const FLOOR: f64 = 0.05;
-/// Largest standard deviation of an answer in bins of the detector, of which the systematic error may be more,
+/// Largest standard deviation of an answer in bins of the detector, with a systematic error of [`FLOOR`] of these bins.
 const LIMIT: f64 = 0.2;
-/// and least distance of its logarithm of the likelihood to that of any position more than [`APART`] bins away.
+/// Smallest distance of its logarithm of the likelihood to that of any position more than [`APART`] bins away.
 pub(super) const GAP: f64 = 8.0;
+/// Distance in bins beyond which a position competes with the answer.
 const APART: f64 = 2.5;
-/// With less distance the other position is named.
+/// Distance of the logarithms of the likelihood below which the second position is reported.
 const SHOWN: f64 = 4.0;
-/// With a distance of this the limits are wider.
+/// Distance of the logarithms of the likelihood above which the limits of an answer are wider.
 const SURE: f64 = 25.0;
-/// The same of an answer from data that fit no model.
+/// Distance of the logarithms of the likelihood that an answer needs where data fit no model.
 const CLEAR: f64 = 200.0;
-/// Least probability that the axis lies within half a bin.
+/// Smallest probability that the axis lies within half a bin.
 const MASS: f64 = 0.99;
-/// Least gain over phases at random.
+/// Smallest gain over phases at random.
 const LEAST: f64 = 10.0;
 /// Largest misfit of a datum, in units of its noise, that needs no explanation by the axis.
 const MISFIT: f64 = 1.6;
-/// Share of the misfit of phases at random that the axis must explain otherwise.
+/// Share of the misfit of phases at random that the axis must explain where [`MISFIT`] is exceeded.
 const EXPLAINED: f64 = 0.6;
-/// Bins about an answer in which it is refined, and the step.
+/// Distance in bins about an answer within which it is refined.
 const NEAR: f64 = 4.0;
+/// Step in bins of the refinement.
 const STEP: f64 = 0.01;
 /// Largest tilt in bins over the rows as a share of their height: three degrees.
 const STEEPEST: f64 = 0.0524;
-/// A tilt is kept if it gains this much (times what the likelihood is tempered by), and is this many standard deviations.
+/// Smallest gain of a tilt that is kept, times the factor by which the likelihood is tempered.
 const TILT_GAIN: f64 = 12.0;
+/// Smallest tilt that is kept, in standard deviations.
 const TILT_SIGMAS: f64 = 5.0;
 
 /// The logarithm of the likelihood over positions, `[row][position]`.
@@ -68,7 +71,7 @@ struct LikelihoodGrid {
     rows: Vec<Vec<f64>>,
 }
 
-/// What a search found.
+/// The result of a search.
 #[derive(Clone, Debug)]
 pub struct LikelyAxis {
     pub minimum: Minimum,
@@ -90,7 +93,7 @@ impl LikelihoodGrid {
         self.rows.first().map_or(0, Vec::len)
     }
 
-    /// The sum over rows, where row `r` has its axis at `tilt * heights[r]` beside the position.
+    /// Returns the sum over rows, where the axis of row `r` lies at `tilt * heights[r]` beside the position.
     fn sum(&self, tilt: f64, heights: &[f64]) -> Vec<f64> {
         let count = self.len() as isize;
         let mut sum = vec![0.0; count as usize];
@@ -103,8 +106,8 @@ impl LikelihoodGrid {
         sum
     }
 
-    /// The most likely position and tilt (bins over the rows, between those of a range), and what the tilt gains. The ends of
-    /// the range are no maximum.
+    /// Returns the most likely position and tilt (bins over the rows, within a range), and the gain of the tilt. The
+    /// ends of the range are not taken for a maximum.
     fn best(&self, heights: &[f64], range: [f64; 2]) -> (f64, f64, f64) {
         let straight = self.sum(0.0, heights);
         let start = highest(&straight);
@@ -115,7 +118,7 @@ impl LikelihoodGrid {
         }
         let along = |tilt: f64| {
             let sum = self.sum(tilt, heights);
-            // where no row leaves the positions
+            // only positions that no row leaves
             let margin = ((tilt.abs() / 2.0 / self.step).ceil() as usize).min(sum.len() / 2);
             let i = margin + highest(&sum[margin..sum.len() - margin]);
             (sum.get(i).copied().unwrap_or(f64::NEG_INFINITY), self.at(i))
@@ -129,7 +132,8 @@ impl LikelihoodGrid {
     }
 }
 
-/// How far the vertex of the parabola through a value and its neighbours is from it, in steps; `None` at an end.
+/// Returns the distance, in steps, of the vertex of the parabola through a value and its neighbours from that value;
+/// `None` at an end.
 fn vertex(values: &[f64], at: usize) -> Option<f64> {
     let (before, after) = (values.get(at.checked_sub(1)?)?, values.get(at + 1)?);
     let bend = before + after - 2.0 * values[at];
@@ -155,7 +159,7 @@ pub(super) fn search(sinograms: &Sinograms, range: Option<(f64, f64)>) -> Likely
     found
 }
 
-/// The same of a scan that is reduced.
+/// Finds the axis of a reduced scan, in bins of that scan.
 fn within(scan: &SearchedScan, range: Option<(f64, f64)>) -> LikelyAxis {
     if scan.cut() < AIR {
         let misfit = scan.whole();
@@ -188,7 +192,7 @@ fn within(scan: &SearchedScan, range: Option<(f64, f64)>) -> LikelyAxis {
 }
 
 impl LikelyAxis {
-    /// The same beside another position that is as good.
+    /// Marks the axis as ambiguous, with another position that is as good.
     fn doubted(mut self, other: f64) -> LikelyAxis {
         self.minimum.verdict = AxisVerdict::Ambiguous;
         self.second = Some((other, 0.5));
@@ -196,8 +200,8 @@ impl LikelyAxis {
     }
 }
 
-/// What the likelihood says at an axis for each row: the logarithm's curvature, the error by that and by how the slopes of
-/// rows and bands differ (H. White's sandwich), and the curvature by row.
+/// Measures of the likelihood at an axis for each row: the curvature of its logarithm, the error by the curvature and
+/// by the differences of the slopes of rows and bands (H. White's sandwich), and the curvature by row.
 struct Measured {
     curvature: f64,
     deviation: f64,
@@ -221,12 +225,12 @@ impl Measured {
         Measured { curvature, deviation: curvature.powf(-0.5), sandwich, curvatures }
     }
 
-    /// What the logarithm of the likelihood is divided by, since its model is not quite true.
+    /// Returns the divisor of the logarithm of the likelihood, whose model is not quite true.
     fn tempered(&self) -> f64 {
         (self.sandwich / self.deviation).powi(2).max(1.0)
     }
 
-    /// Standard deviation of the tilt over the rows in bins.
+    /// Returns the standard deviation of the tilt over the rows in bins.
     fn of_tilt(&self, heights: &[f64]) -> f64 {
         if heights.len() < 3 {
             return f64::INFINITY;
@@ -239,23 +243,24 @@ impl Measured {
     }
 }
 
-/// An axis that has been refined: its misfit and what that says.
+/// An axis that has been refined, with its misfit and what follows from it.
 struct Refined {
     axis: f64,
-    /// Bins over the rows; 0 if it may be chance,
+    /// Tilt in bins over the rows; 0 if it may be chance.
     tilt: f64,
-    /// and what it is most likely.
+    /// Most likely tilt in bins over the rows.
     likely: f64,
-    /// By how much the last window moved.
+    /// Distance in bins by which the last window moved.
     moved: f64,
     misfit: Misfit,
-    /// About the axis; rows have theirs at `slant` times their heights beside it.
+    /// Likelihood about the axis; that of a row lies `slant` times the row's height beside it.
     near: LikelihoodGrid,
     slant: f64,
     measured: Measured,
 }
 
-/// Puts windows about an axis until it stays where it is, unless the misfit is that of whole rows.
+/// Centres windows on an axis until it no longer moves, unless the misfit is that of whole rows. Returns the misfit,
+/// the axis and the last move in bins.
 fn settle(scan: &SearchedScan, whole: Option<Misfit>, mut axis: f64, slant: f64) -> (Misfit, f64, f64) {
     if let Some(misfit) = whole {
         return (misfit, axis, 0.0);
@@ -304,8 +309,8 @@ fn refine(scan: &SearchedScan, whole: Option<Misfit>, axis: f64, slant: f64, ste
     Refined { axis: best, tilt: 0.0, likely, moved, misfit, near, slant, measured }
 }
 
-/// How far the maximum is from the axis, and its standard deviations by curvature and by spread, where windows move with
-/// the axis: only these tell how sharp the maximum of a smooth sample is.
+/// Returns the distance of the maximum from the axis and its standard deviations by curvature and by spread, where
+/// windows move with the axis: only these tell how sharp the maximum of a smooth sample is.
 fn moving(scan: &SearchedScan, refined: &Refined) -> (f64, [f64; 2]) {
     let Refined { axis, tilt, misfit, measured, .. } = refined;
     let by = (2.0 * measured.deviation.max(measured.sandwich)).clamp(0.25, 1.5);
@@ -322,8 +327,8 @@ fn moving(scan: &SearchedScan, refined: &Refined) -> (f64, [f64; 2]) {
     ((after - before) / (2.0 * by) / curvature, deviations)
 }
 
-/// The axis, its error and the verdict from a likelihood over the detector, with the misfit of whole rows or none for
-/// windows.
+/// Returns the axis, its error and the verdict from a likelihood over the detector. `whole` is the misfit of whole
+/// rows; `None` for windows.
 fn judge(scan: &SearchedScan, whole: Option<Misfit>, grid: &LikelihoodGrid) -> LikelyAxis {
     let heights = &scan.heights;
     let full = whole.is_some();
@@ -333,7 +338,7 @@ fn judge(scan: &SearchedScan, whole: Option<Misfit>, grid: &LikelihoodGrid) -> L
         (start, slant) = (grid.at(highest(&grid.sum(0.0, heights))), 0.0);
     }
     let over = grid.sum(slant, heights);
-    // less is found in the same windows
+    // a smaller slant is found in the same windows
     let slant = if slant.abs() < NEAR { 0.0 } else { slant };
     let (second, below) = rival(grid, &over, start);
     let edge = (start - grid.first).min(grid.at(grid.len() - 1) - start);
@@ -385,7 +390,8 @@ fn judge(scan: &SearchedScan, whole: Option<Misfit>, grid: &LikelihoodGrid) -> L
     }
 }
 
-/// The most likely position that is more than [`APART`] bins away, and how much less its logarithm of the likelihood is.
+/// Returns the most likely position that is more than [`APART`] bins away, and by how much its logarithm of the
+/// likelihood is lower.
 fn rival(grid: &LikelihoodGrid, over: &[f64], axis: f64) -> (f64, f64) {
     let top = over[highest(over)];
     let far = (0..over.len()).filter(|i| (grid.at(*i) - axis).abs() > APART);
@@ -393,7 +399,7 @@ fn rival(grid: &LikelihoodGrid, over: &[f64], axis: f64) -> (f64, f64) {
     best.map_or((axis, f64::INFINITY), |i| (grid.at(i), top - over[i]))
 }
 
-/// The logarithm of the likelihood, tempered, as a cost: 0 at the most likely position.
+/// Returns the tempered logarithm of the likelihood as a cost: 0 at the most likely position.
 fn curve(grid: &LikelihoodGrid, over: &[f64], tempered: f64) -> CostCurve {
     let top = over[highest(over)];
     let low = over.iter().copied().filter(|v| v.is_finite()).fold(top, f64::min);
