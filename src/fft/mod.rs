@@ -17,16 +17,16 @@ use std::f32::consts::TAU;
 
 /// A plan for in-place, unscaled complex transforms of all rows of a buffer.
 pub trait RowTransform: Send {
-    /// To frequencies.
+    /// Transforms values to frequencies.
     fn forward(&mut self, session: &Session, rows: &mut Buffer<[f32; 2]>) -> Result<Event>;
-    /// Back to values; a round trip multiplies by the row's length.
+    /// Transforms frequencies back to values; a round trip multiplies by the row's length.
     fn backward(&mut self, session: &Session, rows: &mut Buffer<[f32; 2]>) -> Result<Event>;
 }
 
-/// A transform of `batch` rows of `length`. `rows` must be able to hold them and is overwritten.
+/// Returns a transform of `batch` rows of `length`. `rows` must be large enough for them and is overwritten.
 ///
 /// Uses clFFT if it works here for this length, else the host, with the reason. clFFT reports that a plan is ready even
-/// if the device's compiler rejected its kernels (newer compilers do for many lengths), so the plan is tested.
+/// if the device's compiler rejected its kernels (as newer compilers do for many lengths), so the plan is tested.
 ///
 /// # Errors
 /// A device error when clFFT is not installed.
