@@ -5,7 +5,7 @@ use super::{Algorithm, Interpolation, Mode, Parameters, Texel};
 /// A file of `cl/`: name and text.
 pub type ClFile = (&'static str, &'static str);
 
-/// The file of `cl/` with this name.
+/// Embeds the file of `cl/` with this name.
 macro_rules! cl_file {
     ($name:literal) => {
         ($name, include_str!(concat!("../../cl/", $name)))
@@ -108,7 +108,7 @@ const SHARED: &[(ClFile, &[ClFile])] = &[
     (TRANSPOSED_MEDIANS, &[COMMON, SINOGRAMS, FLOAT_ORDER, MEDIAN]),
 ];
 
-/// Every file of `cl/` with the files that must precede it.
+/// Returns every file of `cl/` with the files that must precede it.
 pub fn files() -> Vec<(ClFile, Vec<ClFile>)> {
     let mut files: Vec<(ClFile, Vec<ClFile>)> = SHARED.iter().map(|&(file, before)| (file, before.to_vec())).collect();
     for &algorithm in Algorithm::ALL {

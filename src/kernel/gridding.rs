@@ -19,7 +19,7 @@ use serde::{Deserialize, Serialize};
 use std::ops::RangeInclusive;
 use strum::VariantNames;
 
-/// What a work-item computes of the grid.
+/// The part of the grid that a work-item computes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, VariantNames, strum::Display)]
 #[serde(rename_all = "kebab-case")]
 #[strum(serialize_all = "kebab-case")]
@@ -47,17 +47,17 @@ parameters! {
     }
 }
 
-/// Most samples of a segment that a work-group of `cells` takes at a time.
+/// Largest number of samples of a segment that a work-group of `cells` takes at a time.
 const SAMPLES: u32 = 16;
 
-/// Most samples of a segment where an item takes them.
+/// Largest number of samples of a segment that an item takes.
 const MOST_SAMPLES: u32 = 240;
 
-/// Pixels in x and y that a band of a slice is a multiple of, where memory does not hold a slice.
+/// Divisor of the width and height in pixels of a band of a slice, where memory does not hold a whole slice.
 const BAND: u32 = 64;
 
 impl Gridding {
-    /// Most samples of a segment.
+    /// Returns the largest number of samples of a segment.
     pub fn samples(&self) -> u32 {
         match self.items {
             GridItems::Cells => SAMPLES,
@@ -65,7 +65,7 @@ impl Gridding {
         }
     }
 
-    /// For a device that has no local memory for lines of this length: as processors do it.
+    /// Returns the parameters for a device without local memory for lines of this length: as on CPUs.
     pub fn in_cache(&self) -> Gridding {
         Gridding { items: GridItems::Tiles, ..self.clone() }
     }
@@ -163,8 +163,8 @@ impl Family for Gridding {
         Reads::Exact
     }
 
-    /// For slices of N x N pixels from N projections of N bins, with two cells a pixel, or 1.5 with `tiles`: the stages after
-    /// the filter as one.
+    /// Returns the load for slices of N x N pixels from N projections of N bins, with two cells per pixel, or 1.5 with
+    /// `tiles`. The stages after the filter count as one.
     fn load(&self, spec: &KernelSpec) -> Load {
         let size = spec.size;
         let cells = match self.items {
@@ -190,22 +190,22 @@ impl Family for Gridding {
     }
 }
 
-/// Bytes of the real parts of a line, with a gap after every sixteen.
+/// Returns the bytes of the real parts of a line, with a gap after every sixteen.
 fn line_bytes(length: usize) -> usize {
     4 * (length + length / 16)
 }
 
-/// How the lines of a grid are transformed.
+/// The method by which the lines of a grid are transformed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum GridLines {
-    /// In local memory; so many columns together, of which these share it at a time.
+    /// In local memory: `columns` columns per work-group, of which `at_once` share local memory at a time.
     Local { groups: ImageGroups, columns: usize, at_once: usize },
     /// By single items, in memory of their own.
     Cached { lengths: [usize; 2] },
 }
 
 impl GridLines {
-    /// For a grid of these lengths; `None` where lines do not fit the device's local memory, if they are to be there.
+    /// Returns the method for a grid of these lengths; `None` where lines that belong into local memory do not fit it.
     pub fn new(facts: &DeviceFacts, gridding: &Gridding, lengths: [usize; 2]) -> Option<GridLines> {
         if gridding.items == GridItems::Tiles {
             return Some(GridLines::Cached { lengths });
@@ -221,7 +221,7 @@ impl GridLines {
         Some(GridLines::Local { groups, columns, at_once })
     }
 
-    /// Source of the kernel for rows (`axis` 0) or columns of the grid.
+    /// Returns the source of the kernel for rows (`axis` 0) or columns of the grid.
     ///
     /// # Errors
     /// A define that is already set.
@@ -262,12 +262,12 @@ impl GridLines {
     }
 }
 
-/// Lines that only larger work-groups and local memory hold: their length, with the bytes and work-items of devices that
+/// Lengths of lines that need larger work-groups and more local memory, with the bytes and work-items of devices that
 /// have them.
 const LONG_LINES: [(usize, u64, usize); 3] = [(4096, 32 << 10, 256), (8192, 48 << 10, 1024), (16384, 227 << 10, 1024)];
 
-/// Programs for lines of grids on a device, each last step of the transform once; and with one slice, as they do not depend
-/// on slices, for long lines on devices that hold these in local memory.
+/// Returns programs for lines of grids on a device, with each last step of the transform once. With one slice, as they
+/// do not depend on slices, it also returns those for long lines on devices that hold them in local memory.
 ///
 /// # Errors
 /// None: every form is legal.
@@ -292,7 +292,7 @@ pub fn line_programs(spec: &KernelSpec, facts: &DeviceFacts) -> Result<Vec<Kerne
     Ok(programs)
 }
 
-/// Source of the kernels that make spectra of rows in the layout that `spec` reads.
+/// Returns the source of the kernels that compute spectra of rows in the layout that `spec` reads.
 pub(super) fn generate_spectra(spec: &KernelSpec, padding: Padding, filter: RowFilter) -> Result<KernelSource> {
     let of_other_rows = || Error::Internal(format!("spectra for {} are not made {}", spec.name(), filter.method));
     let together = spec.texel == Texel::Spectra { together: true };

@@ -1,4 +1,5 @@
-//! Some blocks use the texture unit and others the arithmetic units, at the same time (paper, 7.1).
+//! The family of kernels that use the texture unit for some blocks and the arithmetic units for others, at the same
+//! time (paper, 7.1).
 
 use super::alu::{Alu, SOURCE as ALU};
 use super::family::Family;
@@ -10,7 +11,7 @@ use crate::error::Result;
 use serde::{Deserialize, Serialize};
 use strum::VariantNames;
 
-/// How blocks are divided between two units (paper, 7.1).
+/// The division of blocks between two units (paper, 7.1).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, VariantNames)]
 #[serde(rename_all = "kebab-case")]
 #[strum(serialize_all = "kebab-case")]

@@ -1,4 +1,4 @@
-//! Everything that is derived from the list of families: their names, their parameters, and dispatch to their code.
+//! Derivations from the list of families: their names, their parameters, and dispatch to their code.
 
 /// Defines `Algorithm`, the names of the families, and `Parameters`, the parameters of one of them, from a list of types
 /// with their modules. The types implement `Family` and are declared with `parameters!`.

@@ -14,24 +14,24 @@ use crate::facts::DeviceFacts;
 pub struct Offer {
     pub interpolation: Interpolation,
     pub mode: Mode,
-    /// Slices per pass.
+    /// Number of slices per pass.
     pub slices: u32,
     pub parameters: Parameters,
 }
 
 impl Offer {
-    /// The rule that the kernel violates with these compiler options, if any.
+    /// Checks the rules that the kernel must obey on any device; the error is the rule that it violates.
     pub fn check(&self) -> Result<(), String> {
         self.parameters.check(&[self.slices])
     }
 
-    /// The layouts of the sinogram that the kernel can read, best first; the last works everywhere.
+    /// Returns the layouts of the sinogram that the kernel can read, best first; the last one works everywhere.
     pub fn texels(&self) -> Vec<Texel> {
         self.parameters.family().texels(self.interpolation, self.slices)
     }
 }
 
-/// How the items of a warp exchange values on a device. Kernels get its index in this list.
+/// The way in which items of a warp exchange values on a device. Kernels get the index in this list.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Shuffle {
     /// Through local memory.
@@ -43,9 +43,9 @@ pub enum Shuffle {
 }
 
 impl Shuffle {
-    /// The method for `span` neighbouring items.
+    /// Returns the way for `span` neighbouring items.
     fn of(span: u32, target: KernelTarget, facts: Option<&DeviceFacts>) -> Shuffle {
-        // compilers choose the size of sub-groups; no device with shuffles is known to use less than this
+        // compilers choose the size of sub-groups; no device with shuffles is known to use a smaller one
         const SMALLEST_SUB_GROUP: u32 = 8;
         match facts {
             _ if span == 0 => Shuffle::None,
@@ -62,7 +62,7 @@ impl Shuffle {
     }
 }
 
-/// How matrices are multiplied.
+/// The way in which matrices are multiplied.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Matrix {
     /// Plain arithmetic.
@@ -74,7 +74,7 @@ pub enum Matrix {
 }
 
 impl Matrix {
-    /// The best method that the device offers.
+    /// Returns the best way that the device offers.
     fn of(target: KernelTarget, facts: Option<&DeviceFacts>) -> Matrix {
         let hardware = target.hardware;
         if !has_own_compiler(target, facts) {
@@ -89,14 +89,14 @@ impl Matrix {
     }
 }
 
-/// Whether positions that are counted from bin 0 are exact enough for a kernel's mode: in `precise` not between bins, unless
-/// the texture unit interpolates there, whose weights of 8 bits are coarser.
+/// Reports whether positions that are counted from bin 0 are exact enough for a kernel's mode. In `precise` they are
+/// not between bins, unless the texture unit interpolates, whose weights of 8 bits are coarser.
 fn keeps_margin_from_bin_0(offer: &Offer, texel: Texel) -> bool {
     let by_unit = texel.format().is_some() && offer.parameters.family().reads_between_bins(offer.interpolation);
     offer.mode == Mode::Fast || offer.interpolation == Interpolation::Nearest || by_unit
 }
 
-/// Whether the device's compiler is the one that the options, assembly and functions of the architecture require.
+/// Reports whether the device's compiler is the one that the architecture's options, assembly and functions require.
 fn has_own_compiler(target: KernelTarget, facts: Option<&DeviceFacts>) -> bool {
     facts.is_none_or(|f| f.has(&target.hardware.compiler_extension))
 }
@@ -105,28 +105,28 @@ fn has_own_compiler(target: KernelTarget, facts: Option<&DeviceFacts>) -> bool {
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Problem {
     pub projections: usize,
-    /// Whether all projections have the same axis.
+    /// True if all projections have the same axis.
     pub same_axis: bool,
-    /// Of kernels with interpolation `exact`; what is usual in the kernel's mode if there is none.
+    /// Bound of kernels with interpolation `exact`; `None` for the usual one of the kernel's mode.
     pub bound: Option<Bound>,
-    /// Side of slices in pixels, which the cost of an update depends on where it is not the same for all.
+    /// Side of slices in pixels, on which the cost of an update depends where slices differ in size.
     pub size: usize,
-    /// Bins that positions and what leads to them span, see `Geometry::span`: kernels count positions from bin 0 only up to
-    /// [`Positions::WIDEST_ABSOLUTE`].
+    /// Number of bins that positions and their terms span, see `Geometry::span`: kernels count positions from bin 0
+    /// only up to [`Positions::WIDEST_ABSOLUTE`].
     pub span: usize,
 }
 
-/// How far a kernel of interpolation `exact` may be from the exact slice, and what it takes to keep that.
+/// Largest error of a kernel with interpolation `exact`, and the width of the spreading kernel that keeps it.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Bound {
-    /// Root mean square, relative to that of the slice.
+    /// Root mean square error, relative to that of the slice.
     pub accuracy: f64,
-    /// Cells of a side of the kernel that spreads frequencies.
+    /// Number of cells of a side of the kernel that spreads frequencies.
     pub width: u32,
 }
 
 impl Bound {
-    /// What is usual in a mode, with the kernel for twice as many cells as pixels.
+    /// Returns the usual bound of a mode, with the kernel for twice as many cells as pixels.
     pub const fn usual(mode: Mode) -> Bound {
         match mode {
             Mode::Fast => Bound { accuracy: 1e-3, width: 5 },
@@ -136,7 +136,7 @@ impl Bound {
 }
 
 impl Problem {
-    /// A problem whose kernels have the usual bounds, for 2048 bins and slices of 2048 x 2048 pixels.
+    /// Returns a problem whose kernels have the usual bounds, for 2048 bins and slices of 2048 x 2048 pixels.
     pub const fn new(projections: usize, same_axis: bool) -> Self {
         Problem { projections, same_axis, bound: None, size: 2048, span: 2048 }
     }
@@ -146,47 +146,48 @@ impl Problem {
 #[derive(Clone, Debug, PartialEq)]
 pub struct KernelSpec {
     pub interpolation: Interpolation,
-    /// Slices per pass.
+    /// Number of slices per pass.
     pub slices: u32,
     pub parameters: Parameters,
     pub texel: Texel,
-    /// Where the constants are stored; depends on the number of projections.
+    /// Memory for the constants; depends on the number of projections.
     pub constants: Constants,
     pub shuffle: Shuffle,
-    /// Whether the axis is the same for all projections.
+    /// True if all projections have the same axis.
     pub same_axis: bool,
     pub bound: Bound,
-    /// See [`Problem::size`].
+    /// Side of slices in pixels, see [`Problem::size`].
     pub size: usize,
     pub matrix: Matrix,
-    /// Items per warp in matrix products.
+    /// Number of items per warp in matrix products.
     pub lanes: u32,
-    /// Whether local memory is filled by the copy engine.
+    /// True if local memory is filled by the copy engine.
     pub bulk_copies: bool,
-    /// Whether sums are added to those of other projections in the slices.
+    /// True if sums are added to those of other projections in the slices.
     pub accumulate: bool,
     pub build: Build,
-    /// Most registers of an item that the compiler is asked for, if it can be asked and the profile does.
+    /// Largest number of registers of an item that the compiler is asked for, if it supports that and the profile wants
+    /// it.
     pub registers: Option<u32>,
-    /// The compiler's option for that.
+    /// Compiler option that limits registers.
     pub register_option: String,
 }
 
 /// Size in bytes of constant memory that every device has.
 pub const SMALLEST_CONSTANT_BUFFER: u64 = 64 << 10;
 
-/// The extensions that sub-group shuffles need.
+/// Extensions that sub-group shuffles need.
 pub const SUB_GROUP_SHUFFLES: [&str; 2] = ["cl_khr_subgroup_shuffle", "cl_khr_subgroup_shuffle_relative"];
 
-/// The extension that the compiler's matrix function needs: its factors are halves.
+/// Extension that the compiler's matrix function needs, whose factors are halves.
 const HALF_ARITHMETIC: &str = "cl_khr_fp16";
 
-/// Bytes of the constants of one projection.
+/// Size in bytes of the constants of one projection.
 const CONSTANT_BYTES: usize = 16;
 
 impl KernelSpec {
-    /// The kernel of an offer, for a problem, reading `texel`. Without `facts` the device is assumed to have everything that
-    /// the target's architecture has.
+    /// Returns the kernel of an offer, for a problem, reading `texel`. Without `facts` the device is assumed to have
+    /// everything that the target's architecture has.
     pub fn new<'a>(
         offer: &Offer,
         target: impl Into<KernelTarget<'a>>,
@@ -231,22 +232,22 @@ impl KernelSpec {
         }
     }
 
-    /// The same kernel with another bound.
+    /// Returns the same kernel with another bound.
     pub fn bounded(&self, bound: Bound) -> Self {
         KernelSpec { bound, ..self.clone() }
     }
 
-    /// The same kernel, adding its sums to those of other projections in the slices.
+    /// Returns the same kernel, adding its sums to those of other projections in the slices.
     pub fn accumulating(&self) -> Self {
         KernelSpec { accumulate: true, ..self.clone() }
     }
 
-    /// Short name for messages and reports.
+    /// Returns a short name for messages and reports.
     pub fn name(&self) -> String {
         format!("{}-{}-{}", self.parameters.algorithm(), self.interpolation, self.layout())
     }
 
-    /// Name of the memory layout of the compound sinogram.
+    /// Returns the name of the memory layout of the compound sinogram.
     pub fn layout(&self) -> String {
         let texel = match self.texel {
             Texel::Buffer | Texel::GuardedBuffer { .. } => "buffer".to_owned(),
@@ -260,27 +261,27 @@ impl KernelSpec {
         format!("{}-x{}-{texel}", self.parameters.storage(), self.slices)
     }
 
-    /// Bytes that one bin of the compound sinogram takes.
+    /// Returns the bytes of one bin of the compound sinogram.
     pub fn element_bytes(&self) -> usize {
         self.parameters.storage().bytes() * self.texel.channels(self.slices)
     }
 
-    /// How the kernel interpolates the value at a position on the detector.
+    /// Returns the rule by which the kernel interpolates the value at a position on the detector.
     pub fn reads(&self) -> Reads {
         self.parameters.reads(self.interpolation)
     }
 
-    /// Cost of an update.
+    /// Returns the cost of an update.
     pub fn load(&self) -> Load {
         self.parameters.family().load(self)
     }
 
-    /// Bytes of local memory that a work-group has, as the files in `cl/` declare it.
+    /// Returns the bytes of local memory of a work-group, as declared by the files in `cl/`.
     pub fn local_memory(&self) -> u64 {
         self.parameters.family().local_memory(self)
     }
 
-    /// Options of the compiler that all programs of the kernel have.
+    /// Returns the compiler options that all programs of the kernel have in common.
     pub(super) fn compiler_options(&self) -> Vec<String> {
         let mut options = self.build.compiler_options();
         if self.parameters.common().relaxed_math {
@@ -310,7 +311,7 @@ impl KernelSpec {
         }
     }
 
-    /// Source, options and launch shape.
+    /// Generates source, options and launch shape.
     ///
     /// # Errors
     /// A usage error for a kernel that cannot read its layout of the sinogram.
