@@ -12,21 +12,13 @@ pub enum LegalValues {
     /// One of these numbers.
     OneOf(&'static [u32]),
     /// Multiples of `step` from `first` to `last`.
-    Range {
-        first: u32,
-        last: u32,
-        step: u32,
-    },
+    Range { first: u32, last: u32, step: u32 },
     /// 0 to 100.
     Percent,
     /// Any number from this one.
     AtLeast(u32),
     /// Two numbers, each from 1 to `side`, whose product is at most `product`; `what` names the unit of the product.
-    Pair {
-        side: u32,
-        product: u32,
-        what: &'static str,
-    },
+    Pair { side: u32, product: u32, what: &'static str },
     /// One of these words.
     Words(&'static [&'static str]),
     /// `true` or `false`.
