@@ -390,7 +390,7 @@ mod tests {
         }
     }
 
-    /// For every pixel of a side its place in periods of the grid, and the factors of the waves that come with one: those a
+    /// Returns for every pixel of a side its place in periods of the grid, and the factors of its aliases: the waves a
     /// whole number of periods away.
     fn aliases(grid: &FrequencyGrid, axis: usize, pixels: usize) -> Vec<(f64, Vec<f64>)> {
         let of_pixel = |i: usize| {

@@ -16,9 +16,9 @@ use strum::VariantNames;
 #[serde(rename_all = "kebab-case")]
 #[strum(serialize_all = "kebab-case")]
 pub enum Balance {
-    /// By the block's number: the same block always uses the same unit.
+    /// Division by the block's number: a block always uses the same unit.
     Block,
-    /// By the multiprocessor: the last bits of a slice then depend on scheduling.
+    /// Division by the multiprocessor: the last bits of a slice then depend on scheduling.
     Multiprocessor,
 }
 

@@ -19,7 +19,7 @@ pub struct Load {
     pub constant_bytes: f64,
     /// Loads and stores of local memory, and of buffers through the first cache.
     pub local: f64,
-    /// Bytes of these loads and stores.
+    /// Bytes of the loads and stores of local memory, and of buffers through the first cache.
     pub local_bytes: f64,
     /// Floating-point instructions; a fused multiply-add is one.
     pub fp: f64,

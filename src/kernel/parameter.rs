@@ -9,19 +9,26 @@ use toml::{Table, Value};
 /// Values that a parameter may have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LegalValues {
-    /// One of these numbers.
+    /// A number of the list.
     OneOf(&'static [u32]),
     /// Multiples of `step` from `first` to `last`.
-    Range { first: u32, last: u32, step: u32 },
+    Range {
+        first: u32,
+        last: u32,
+        step: u32,
+    },
     /// 0 to 100.
     Percent,
-    /// Any number from this one.
+    /// Any number from the given one on.
     AtLeast(u32),
     /// Two numbers, each from 1 to `side`, whose product is at most `product`; `what` names the unit of the product.
-    Pair { side: u32, product: u32, what: &'static str },
-    /// One of these words.
+    Pair {
+        side: u32,
+        product: u32,
+        what: &'static str,
+    },
+    /// A word of the list.
     Words(&'static [&'static str]),
-    /// `true` or `false`.
     Switch,
 }
 

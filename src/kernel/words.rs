@@ -158,7 +158,7 @@ impl Positions {
 pub enum Exchange {
     /// Through local memory.
     Local,
-    /// By the warp's shuffle instruction; through local memory if the device has none.
+    /// Through the warp's shuffle instruction, or local memory if the device has none.
     Shuffle,
 }
 

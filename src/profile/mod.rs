@@ -141,7 +141,7 @@ pub struct Tuned {
     pub date: String,
     /// Keys of the generated sources that `[[auto]]` selects, see [`auto_keys`].
     pub keys: Vec<String>,
-    /// Conditions of the measurement of the sizes of steps, if they are tuned.
+    /// Summary of the measurements of the sizes of steps, if they are tuned.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub steps: Option<String>,
 }

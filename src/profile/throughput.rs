@@ -41,7 +41,7 @@ pub struct Throughput {
     pub half_conversions: Option<f64>,
     /// Instructions that schedulers issue.
     pub instructions: f64,
-    /// True if each load also takes one of these instructions; the paper's Table 16 assumes that it does not.
+    /// True if each load also takes an issued instruction; the paper's Table 16 assumes that it does not.
     #[serde(default)]
     pub loads_issue: bool,
     /// Bytes of local memory, on CPUs of the first-level cache.

@@ -25,9 +25,9 @@ pub struct Misfit {
 /// Reference that a likelihood is relative to.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Against {
-    /// The same data with phases at random.
+    /// The data with phases at random.
     Phases,
-    /// The same data without an axis, with all harmonics in both parts.
+    /// The data without an axis, with all harmonics in both parts.
     Free,
 }
 

@@ -80,7 +80,7 @@ pub(super) fn stamp(job: &Job, source: &Source, key: &str) -> SliceStamp {
 /// Takes the lock of the output: alone, or together with other shards of the run.
 ///
 /// # Errors
-/// As [`OutputLock::take`].
+/// Errors as of [`OutputLock::take`].
 pub(super) fn lock_output<'a>(job: &Job, target: &'a Target, reporter: &Reporter) -> Result<OutputLock<'a>> {
     let mode = if job.execution.shard.is_some() { LockMode::Shared } else { LockMode::Exclusive };
     let lock = OutputLock::take(target, mode, &owner(job))?;
