@@ -1,5 +1,5 @@
-//! Finds the rotation axis from a few rows of the input, corrected as for a run; reconstructs slices for trial axes as
-//! a run does.
+//! Finds the rotation axis from a few rows of the input, corrected as for a run, and reconstructs slices for trial axes
+//! as a run does.
 
 use crate::center::{self, AxisEstimate, AxisSearch, AxisSurvey, AxisTilt, Method, Sinograms};
 use crate::device;
@@ -14,25 +14,26 @@ use crate::steps::Tilt;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
-/// Rows that are sampled, spread over those of the run,
+/// Number of rows that a search samples, spread over the rows of the run; fewer if their sinograms exceed [`VALUES`].
 const ROWS: usize = 8;
-/// unless their sinograms have more values than this together.
+/// Largest number of values of all sampled sinograms together, unless one alone has more.
 const VALUES: usize = 1 << 26;
 
-/// An axis is made upright if its tilt is so many standard deviations, in so many turns at most,
+/// Smallest tilt, in standard deviations, from which the projections are rotated until the axis is upright.
 const SUSPECTED: f64 = 2.0;
+/// Largest number of rotations that are tried.
 const MOST_TURNS: usize = 5;
-/// until what is left of its tilt is this share of its standard deviation.
+/// Remaining tilt, as a share of its standard deviation, at which the axis counts as upright.
 const CLOSE: f64 = 0.3;
-/// It stays as it was if the tilt by which it is upright is not so many standard deviations.
+/// Smallest correction of the tilt, in standard deviations, that is kept; a smaller one may be chance.
 const TILTED: f64 = 4.0;
 
 /// The axis of a run.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Axis {
-    /// Bins.
+    /// Position in bins.
     pub value: f64,
-    /// What found it; `None` where it was given.
+    /// Method that found the axis; `None` where it was given.
     #[serde(default)]
     pub method: Option<String>,
     /// Standard deviation in bins; `None` where it was given.
@@ -41,7 +42,7 @@ pub struct Axis {
     /// Probability that the axis lies within half a bin of the value; `None` where it was given.
     #[serde(default)]
     pub mass: Option<f64>,
-    /// The tilt that was found with it.
+    /// Tilt that was found with the axis.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tilt: Option<FoundTilt>,
 }
@@ -49,7 +50,7 @@ pub struct Axis {
 /// A tilt of the axis that a search found, as `--tilt` takes it.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct FoundTilt {
-    /// With that of `--tilt`; what may be chance is left out.
+    /// Degrees, including the tilt that `--tilt` corrects already; a part that may be chance is left out.
     pub degrees: f64,
     /// Standard deviation in degrees.
     pub uncertainty: f64,
@@ -62,7 +63,7 @@ impl fmt::Display for FoundTilt {
 }
 
 impl Axis {
-    /// As it was given.
+    /// Returns the axis that was given for a scan.
     pub fn given(scan: &Scan) -> Axis {
         Axis { value: scan.center, method: None, uncertainty: None, mass: None, tilt: None }
     }
@@ -90,24 +91,25 @@ impl fmt::Display for Axis {
     }
 }
 
-/// Corrected sinograms of some rows.
+/// Corrected sinograms of some rows of a scan.
 pub struct Sampled {
     pub bins: usize,
-    /// Bins of the detector that are one of these.
+    /// Number of detector bins that are averaged into a bin of the sinograms.
     pub binning: usize,
-    /// Degrees, of every projection.
+    /// Angle of every projection in degrees.
     pub angles: Vec<f64>,
-    /// Mean of the shifts of the axis, in bins of the detector: the rows have the axis at that of the run and this.
+    /// Mean of the shifts of the axis, in bins of the detector: in the sinograms the axis lies at that of the run plus
+    /// this.
     pub mean_shift: f64,
     /// Numbers of the rows.
     pub rows: Vec<usize>,
-    /// `[projection][bin]` of every row; differences of shifts from their mean are taken out.
+    /// Sinogram `[projection][bin]` of every row; differences of the shifts from their mean are removed.
     pub sinograms: Vec<Vec<f32>>,
 }
 
 impl Sampled {
-    /// The axis by a method, or by those that suit the scan, within `range`. All in bins of the detector, without shifts, as
-    /// `--center` takes it.
+    /// Searches the axis within `range` by a method, or by those that suit the scan. All positions are in bins of the
+    /// detector, without shifts, as `--center` takes them.
     pub fn search(&self, method: Option<Method>, range: Option<(f64, f64)>) -> Result<AxisSearch> {
         let mut search = center::find(&self.prepared(), method, self.binned(range))?;
         search.found.iter_mut().for_each(|found| self.unbin(found));
@@ -117,7 +119,8 @@ impl Sampled {
         Ok(search)
     }
 
-    /// What every method says on its own, with its costs, and a note for the user. All in bins of the detector, without shifts.
+    /// Returns the result of every method on its own, with its costs, and a note for the user. All positions are in
+    /// bins of the detector, without shifts.
     pub fn survey(&self, range: Option<(f64, f64)>) -> (Vec<AxisSurvey>, Option<&'static str>) {
         let (mut found, note) = center::survey(&self.prepared(), self.binned(range));
         for AxisSurvey { outcome, .. } in &mut found {
@@ -140,7 +143,8 @@ impl Sampled {
         range.map(|(low, high)| (binned(low + self.mean_shift, binning), binned(high + self.mean_shift, binning)))
     }
 
-    /// An axis at bin `b` of these is at `b * scale + shift` on the detector without shifts.
+    /// Scale and shift by which an axis at bin `b` of the sinograms is at `b * scale + shift` on the detector without
+    /// shifts.
     fn unbinning(&self) -> (f64, f64) {
         let binning = self.binning as f64;
         (binning, (binning - 1.0) / 2.0 - self.mean_shift)
@@ -153,21 +157,22 @@ impl Sampled {
     }
 }
 
-/// A slice about a trial axis.
+/// A slice that was reconstructed about a trial axis.
 pub struct Trial {
     /// Axis in bins of the detector.
     pub center: f64,
     /// Side in pixels.
     pub size: usize,
-    /// `[y][x]`, in the job's unit.
+    /// Values `[y][x]` in the job's unit.
     pub values: Vec<f32>,
 }
 
-/// Reconstructs the middle row of a job about each of the axes (bins of the detector), as a run of this row would, on the
-/// first of the job's devices. Slices are handed out one after the other; the source and the number of the row come back.
+/// Reconstructs the middle row of a job about each of the axes (in bins of the detector), as a run of this row would,
+/// on the first of the job's devices. `take` receives the slices one after the other. Returns the source and the number
+/// of the row.
 ///
 /// # Errors
-/// As a run; [`Error::Usage`] for an axis outside of the detector.
+/// Fails as a run does; with [`Error::Usage`] for an axis outside the detector.
 pub fn trial_slices(
     job: &Job,
     mut source: Source,
@@ -211,12 +216,12 @@ pub fn trial_slices(
     Ok((source.as_of(job)?, row))
 }
 
-/// How the axis is searched.
+/// Method and range of a search of the axis.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct AxisQuery {
-    /// Those that suit the scan, if none is named.
+    /// Method; `None` for those that suit the scan.
     pub method: Option<Method>,
-    /// In bins of the detector; what suits the method, if none is given.
+    /// Range in bins of the detector; `None` for the range that suits the method.
     pub range: Option<(f64, f64)>,
 }
 
@@ -227,18 +232,18 @@ pub struct Aligned {
     pub search: AxisSearch,
     /// Numbers of the rows that were searched.
     pub rows: Vec<usize>,
-    /// Of the projections as they were given; from at least three rows.
+    /// Tilt of the projections as they were given; `None` from fewer than three rows.
     pub tilt: Option<FoundTilt>,
 }
 
 impl Aligned {
-    /// Searches the axis of a job. It depends on all rows of the run, not on a shard's.
+    /// Searches the axis of a job. The result depends on all rows of the run, not only on those of a shard.
     ///
     /// # Errors
-    /// Those of reading, and of the search.
+    /// Errors of reading and of the search.
     pub fn of(job: Job, source: Source, query: AxisQuery, reporter: &Reporter) -> Result<Aligned> {
-        // what takes stripes out does it alike to both halves of a turn, not as to mirror images: it moves what a search
-        // finds
+        // stripes are left in: their removal acts alike on both halves of a turn, not as on mirror images, and would
+        // move the axis that is found
         let sampled = sample_of(&source, &job, reporter)?;
         let search = sampled.search(query.method, query.range)?;
         let tilt = search.tilt.map(|AxisTilt { slope, likely, uncertainty }| FoundTilt {
@@ -248,13 +253,13 @@ impl Aligned {
         Ok(Aligned { job, source, search, rows: sampled.rows, tilt })
     }
 
-    /// The same with projections that are rotated until their axis is upright, if it is tilted by more than chance.
+    /// Rotates the projections until their axis is upright, if it is tilted by more than chance, and searches it again.
     ///
-    /// A row of a tilted detector sees several slices, so that the tilt between its rows is not that of the detector. Only
-    /// the rows of an upright axis have none: projections are rotated until nothing is left.
+    /// A row of a tilted detector sees several slices, so that the tilt between its rows is not that of the detector.
+    /// Only the rows of an upright axis have none: projections are rotated until no tilt is left.
     ///
     /// # Errors
-    /// As for a search.
+    /// Errors as of [`Aligned::of`].
     pub fn upright(self, query: AxisQuery, reporter: &Reporter) -> Result<Aligned> {
         let (given, search, rows) = (self.job.clone(), self.search.clone(), self.rows.clone());
         let mut here = self;
@@ -264,7 +269,7 @@ impl Aligned {
             if likely.abs() < enough * uncertainty {
                 break;
             }
-            // as many digits as are printed
+            // rounded to the digits that are printed
             let degrees = (1000.0 * (degrees_of(&here.job) + likely.atan().to_degrees())).round() / 1000.0;
             let Ok(tilt) = Tilt::within(degrees, "--tilt auto") else { break };
             let job = here.job.tilted(tilt);
@@ -284,20 +289,20 @@ impl Aligned {
     }
 }
 
-/// The tilt that a job corrects, in degrees.
+/// Returns the tilt that a job corrects, in degrees.
 fn degrees_of(job: &Job) -> f64 {
     job.recipe.steps.tilt.map_or(0.0, |tilt| tilt.degrees)
 }
 
-/// The tilt in degrees and the axis in bins, both as they are given, of an axis at these bins in the first and the last row of
-/// a detector of `[bins, rows]`.
+/// Returns tilt in degrees and axis in bins, both as the options take them, of an axis at bins `first` and `last` in
+/// the first and the last row of a detector of `[bins, rows]`.
 pub fn of_ends([first, last]: [f64; 2], [bins, rows]: [usize; 2]) -> [f64; 2] {
     let middle = default_axis(bins);
     let tilt = ((last - first) / (rows as f64 - 1.0).max(1.0)).atan();
     [tilt.to_degrees(), middle + ((first + last) / 2.0 - middle) * tilt.cos()]
 }
 
-/// Reads the rows of a search, with their stripes, from an input that is open.
+/// Reads the rows for a search from an open input and corrects them, but leaves their stripes.
 pub fn sample_of(source: &Source, job: &Job, reporter: &Reporter) -> Result<Sampled> {
     let (scan, slices) = (&source.scan, &source.scan.run_slices);
     // rows of the detector, also where a known axis extends them for the run

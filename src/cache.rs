@@ -25,7 +25,7 @@ pub struct StoredVerdict {
     pub margin: f64,
 }
 
-/// The file.
+/// The content of the file.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Content {
@@ -34,7 +34,7 @@ struct Content {
     device: String,
     driver: String,
     version: String,
-    /// By the key of the generated source.
+    /// Verdicts by the key of the generated source.
     #[serde(default)]
     kernel: BTreeMap<String, StoredVerdict>,
 }
@@ -47,7 +47,7 @@ pub struct Verdicts {
 }
 
 impl Verdicts {
-    /// The stored verdicts of a device; `None` if there is no cache directory.
+    /// Loads the stored verdicts of a device; `None` if there is no cache directory.
     pub fn load(facts: &DeviceFacts) -> Option<Verdicts> {
         Some(Verdicts::within(&cache_directory()?, facts))
     }
@@ -68,25 +68,25 @@ impl Verdicts {
         verdicts
     }
 
-    /// The kernels in the file at present.
+    /// Reads the kernels that the file holds at present.
     fn stored(&self) -> BTreeMap<String, StoredVerdict> {
         let read = read_text(&self.path).ok().and_then(|text| toml::from_str::<Content>(&text).ok());
         let same = |stored: &Content| Content { kernel: self.content.kernel.clone(), ..stored.clone() } == self.content;
         read.filter(same).map(|stored| stored.kernel).unwrap_or_default()
     }
 
-    /// The file.
+    /// Path of the file.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// The warning when verdicts cannot be stored.
+    /// Returns the warning that verdicts cannot be stored.
     pub fn unwritable(&self, error: &io::Error) -> String {
         let path = self.path.shown();
         format!("warning: {path}: {error}; verdicts are not stored; set FBP_CACHE_DIR to a writable directory")
     }
 
-    /// The error of a kernel that was correct, if it is also within the present `margin`.
+    /// Returns the error of a kernel whose stored verdict is `right`, if the error is also within the present `margin`.
     pub fn correct_error(&self, key: &str, margin: f64) -> Option<f64> {
         let known = self.content.kernel.get(key).filter(|known| known.verdict == "right")?;
         known.error.filter(|&error| error <= margin)

@@ -9,7 +9,7 @@ use serde::Deserialize;
 const FILE: &str = "known-failures.toml";
 const TEXT: &str = include_str!("../configs/known-failures.toml");
 
-/// The schema that this version reads.
+/// Version of the schema that this version of the program reads.
 const SCHEMA: u32 = 1;
 
 /// All known failures.
@@ -46,22 +46,22 @@ pub struct Failure {
     sampler: Vec<Sampler>,
     #[serde(default)]
     storage: Vec<Storage>,
-    /// The kernel is correct with this compiler option.
+    /// Compiler option with which the kernel is correct.
     #[serde(default)]
     unless_option: Option<String>,
-    /// What fails.
+    /// Description of the failure.
     pub reason: String,
-    /// Where it was observed.
+    /// Place where the failure was observed.
     source: String,
 }
 
 impl KnownFailures {
-    /// The failures that are built into the program.
+    /// Returns the failures that are built into the program.
     pub fn built_in() -> Result<Self> {
         Self::parse(TEXT, FILE)
     }
 
-    /// Reads and checks such a file; `name` is used in messages.
+    /// Reads and checks a file of failures; `name` is used in messages.
     pub fn parse(text: &str, name: &str) -> Result<Self> {
         let known: KnownFailures = toml::from_str(text).map_err(|e| Error::profile(name, e.to_string().trim_end()))?;
         if known.schema != SCHEMA {
@@ -82,7 +82,7 @@ impl KnownFailures {
         Ok(known)
     }
 
-    /// Why a kernel is known to fail on a device, if it is.
+    /// Returns the reason why a kernel is known to fail on a device, if it is.
     pub fn find(&self, facts: &DeviceFacts, spec: &KernelSpec) -> Option<&str> {
         self.failure.iter().find(|failure| failure.holds(facts, spec)).map(|failure| failure.reason.as_str())
     }

@@ -1,4 +1,4 @@
-//! Parse, run, print the error once, exit with its code.
+//! The program: parses the arguments, runs the command, prints an error once and exits with its code.
 
 use clap::CommandFactory;
 use fbp::cli::{Cli, Command};
@@ -24,13 +24,13 @@ fn main() -> ExitCode {
     let cli = match fbp::cli::parse(std::env::args_os()) {
         Ok(cli) => cli,
         Err(answer) => {
-            // what it quotes of the arguments is quoted as it is shown
+            // arguments that the message quotes are quoted in displayable form
             let shown = std::env::args_os().map(|arg| visible(&arg.to_string_lossy()).into_owned().into());
             let answer = fbp::cli::parse(shown).err().unwrap_or(answer);
             return ExitCode::from(report::usage(&answer));
         }
     };
-    // a write beyond the limit of file sizes then fails with an error, which names the file
+    // with the signal blocked, a write beyond the limit of file sizes fails with an error that names the file
     if let Err(error) = block(&SigSet::from(Signal::SIGXFSZ)) {
         return ended(Err(error));
     }
@@ -97,20 +97,21 @@ fn run(cli: Cli) -> Result<()> {
     }
 }
 
-/// Whether messages are to be JSON, also those about the arguments.
+/// Reports whether messages, including those about the arguments, are to be JSON.
 fn json_asked() -> bool {
     let args: Vec<_> = std::env::args_os().skip(1).collect();
     args.iter().any(|arg| arg == "--progress=json")
         || args.windows(2).any(|pair| pair[0] == "--progress" && pair[1] == "json")
 }
 
-/// Blocks signals in this thread and in those that it starts from here on. They are blocked rather than ignored or handled,
+/// Blocks signals in this thread and in threads that it starts later. They are blocked rather than ignored or handled,
 /// because compilers in drivers replace the handlers of a process with their own.
 fn block(signals: &SigSet) -> Result<()> {
     signals.thread_block().map_err(|e| Error::Internal(format!("signals cannot be blocked: {e}")))
 }
 
-/// A flag that is set by the first signal; the second signal ends the program at once, leaving only temporary files.
+/// Returns a flag that is set by the first signal; the second signal ends the program at once, leaving only temporary
+/// files.
 fn cancelled_by_signals() -> Result<Arc<AtomicBool>> {
     let signals = SigSet::from_iter([Signal::SIGINT, Signal::SIGTERM, Signal::SIGHUP, Signal::SIGUSR1]);
     block(&signals)?;

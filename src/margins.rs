@@ -9,7 +9,7 @@ pub struct Margin {
     pub reason: &'static str,
 }
 
-/// The margin of a kernel.
+/// Returns the margin of a kernel.
 ///
 /// For nearest interpolation and for oversampling, positions within [`TIE`] of the midpoint between two values may be
 /// rounded either way and are excluded from the comparison.
@@ -47,8 +47,8 @@ pub fn margin(spec: &KernelSpec) -> Margin {
 /// between two values.
 pub const TIE: f64 = 1e-4;
 
-/// The same for a kernel and a detector of `bins` bins: wider if positions are counted from bin 0 in `f32`, whose last bit
-/// grows with the detector; four additions may each lose half of it.
+/// Returns the [`TIE`] of a kernel and a detector of `bins` bins. It is wider if positions are counted from bin 0 in
+/// `f32`, whose last bit grows with the detector; four additions may each lose half of it.
 pub fn tie(spec: &KernelSpec, bins: usize) -> f64 {
     let values = match spec.reads() {
         Reads::Nearest(values) => f64::from(values),

@@ -1,13 +1,13 @@
-//! Numerical functions without calls and branches, so that loops over them vectorise; numbers as people read them.
+//! Numerical functions without calls and branches, so that loops over them vectorise, and formatting of numbers.
 
-/// The largest integer not above `x`, which must fit an `i32`.
+/// Returns the largest integer not above `x`, which must fit an `i32`.
 #[inline(always)]
 pub fn floor(x: f64) -> i32 {
     let towards_zero = x as i32;
     towards_zero - i32::from(f64::from(towards_zero) > x)
 }
 
-/// The natural logarithm of a positive, normal number, to about one unit in the last place.
+/// Returns the natural logarithm of a positive, normal number, to about one unit in the last place.
 ///
 /// `x = 2^e m` with `m` from `sqrt(1/2)` to `sqrt(2)`, and `ln(m) = 2 atanh(s)`, `s = (m - 1) / (m + 1)`, as a power series.
 #[inline(always)]
@@ -26,14 +26,14 @@ pub fn ln(x: f32) -> f32 {
     e * LN_2_HIGH + (2.0 * s + (s * series + e * LN_2_LOW))
 }
 
-/// A coordinate or an angle as people read it: as it is where four decimals are enough, else with two.
+/// Formats a coordinate or an angle: unchanged where four decimals are enough, otherwise with two.
 pub fn brief(value: f64) -> String {
     let exact = value.to_string();
     let decimals = exact.split_once('.').map_or(0, |(_, decimals)| decimals.len());
     if decimals <= 4 { exact } else { format!("{value:.2}") }
 }
 
-/// A measured value with six digits, whole numbers with all of theirs.
+/// Formats a measured value with six digits, whole numbers with all of theirs.
 pub fn significant(value: impl Into<f64>) -> String {
     const DIGITS: i32 = 6;
     let value: f64 = value.into();

@@ -44,7 +44,7 @@ pub enum Filter {
 }
 
 impl Filter {
-    /// The window at `u = f / (cutoff * f_Nyquist) >= 0`.
+    /// Returns the window at `u = f / (cutoff * f_Nyquist) >= 0`.
     fn window(self, u: f64) -> f64 {
         if u > 1.0 && self != Filter::Butterworth {
             return 0.0;
@@ -65,7 +65,8 @@ impl Filter {
     }
 }
 
-/// The real, even spectrum of a filter on `length` points: value `k` multiplies frequency `k / length` cycles a bin.
+/// Returns the real, even spectrum of a filter on `length` points: value `k` multiplies frequency `k / length` cycles
+/// per bin.
 ///
 /// `cutoff` is in units of the Nyquist frequency, above 0. Multiplying a forward transform by it and transforming
 /// back with a factor `1 / length` filters a row; for `Filter::None` every value is 1.
@@ -95,31 +96,32 @@ pub fn spectrum(filter: Filter, cutoff: f64, length: usize) -> Vec<f64> {
         .collect()
 }
 
-/// Shortest padded row.
+/// Length of the shortest padded row.
 const SHORTEST: usize = 64;
 
-/// The length that rows of `bins` are padded to before they are filtered: the first power of two from `2 * bins` on, at
-/// least 64.
+/// Returns the length to which rows of `bins` are padded before they are filtered: the first power of two from `2 *
+/// bins` on, at least 64.
 ///
-/// The padding of a row, and so the mean of a slice, depends on it (docs/geometry.md); therefore it must not depend on
-/// device or profile. Every transform handles powers of two well.
+/// The padding of a row, and so the mean of a slice, depends on this length (docs/geometry.md); therefore it must not
+/// depend on device or profile. Every transform handles powers of two well.
 pub fn padded_length(bins: usize) -> usize {
     (2 * bins).next_power_of_two().max(SHORTEST)
 }
 
-/// Largest magnitude of a value that filter and back projection carry in `f32`, for projections of so many bins: with all
-/// values as large as it, no sum on the way overflows. Larger ones are not data (3.4e38 stands for "no data" in many files).
+/// Returns the largest magnitude of a value that filter and back projection carry in `f32`, for projections of `bins`
+/// bins: if all values are as large, no intermediate sum overflows. Larger ones are not data (3.4e38 stands for "no
+/// data" in many files).
 ///
-/// A transform adds up the `L` values of a padded row, which is twice as long in an extended field; a back projection adds
-/// up rows, or with interpolation `exact` their frequencies, for every projection. The filter divides by `L`, and the
-/// magnitudes of all frequencies of a row then add up to at most `L^0.5` times the value. What is left is a factor of 1024,
-/// also for the images of the phase filter.
+/// A transform adds up the `L` values of a padded row, which is twice as long in an extended field; a back projection
+/// adds up rows, or with interpolation `exact` their frequencies, for every projection. The filter divides by `L`, and
+/// the magnitudes of all frequencies of a row then add up to at most `L^0.5` times the value. The remaining margin is a
+/// factor of 1024, also for the images of the phase filter.
 pub fn largest_value(bins: usize, projections: usize) -> f32 {
     let sums = padded_length(2 * bins) as f64 * projections.max(1) as f64;
     (f64::from(f32::MAX) / (1024.0 * sums)) as f32
 }
 
-/// Cosine and sine of `2 pi k / length` for every `k`: what a transform's values are multiplied by.
+/// Returns cosine and sine of `2 pi k / length` for every `k`: the factors of a transform's values.
 pub fn turns(length: usize) -> Vec<[f32; 2]> {
     let turn = |k: usize| {
         let (sin, cos) = (TAU * k as f64 / length as f64).sin_cos();
@@ -128,18 +130,18 @@ pub fn turns(length: usize) -> Vec<[f32; 2]> {
     (0..length).map(turn).collect()
 }
 
-/// Frequencies of a row that are stored where frequencies are back-projected: from 0 to 1/2 period a bin, and room up to a
-/// multiple of 8.
+/// Returns the number of frequencies of a row that are stored where frequencies are back-projected: from 0 to 1/2
+/// period per bin, and room up to a multiple of 8.
 pub fn stored_frequencies(bins: usize) -> usize {
     stored_of(padded_length(bins))
 }
 
-/// The same for rows that are padded to `length`.
+/// Returns the number of stored frequencies of rows that are padded to `length`.
 pub fn stored_of(length: usize) -> usize {
     length / 2 + 8
 }
 
-/// A filter's spectrum on `length` points with the `1 / length` of the backward transform.
+/// Returns a filter's spectrum on `length` points with the `1 / length` of the backward transform.
 pub fn scaled_spectrum(filter: Filter, cutoff: f64, length: usize) -> Vec<f32> {
     let scale = 1.0 / length as f64;
     spectrum(filter, cutoff, length).iter().map(|v| (v * scale) as f32).collect()
@@ -148,7 +150,7 @@ pub fn scaled_spectrum(filter: Filter, cutoff: f64, length: usize) -> Vec<f32> {
 /// Value of a Gaussian at which it is truncated.
 const NEGLIGIBLE: f64 = 1e-8;
 
-/// A Gaussian low-pass filter by direct sums: so few frequencies remain that these cost less than transforms.
+/// A Gaussian low-pass filter by direct sums, which cost less than transforms because few frequencies remain.
 ///
 /// Frequency `k`, in periods over all samples, is multiplied by `exp(-k^2 / (2 sigma^2))`.
 #[derive(Clone, Debug, PartialEq)]
@@ -160,7 +162,7 @@ pub struct LowPass {
 }
 
 impl LowPass {
-    /// For `samples` samples; `sigma` is in periods over all of them.
+    /// Builds the filter for `samples` samples; `sigma` is in periods over all of them.
     pub fn new(samples: usize, sigma: f64) -> LowPass {
         let last = LowPass::frequencies(samples, sigma) - 1;
         let wave = |i: usize| {
@@ -174,7 +176,7 @@ impl LowPass {
         LowPass { waves: (0..samples).map(wave).collect(), weights: (0..=last).map(weight).collect() }
     }
 
-    /// Number of frequencies that are not negligible, with frequency 0.
+    /// Returns the number of frequencies that are not negligible, including frequency 0.
     pub fn frequencies(samples: usize, sigma: f64) -> usize {
         ((sigma * (-2.0 * NEGLIGIBLE.ln()).sqrt()) as usize).min(samples / 2) + 1
     }

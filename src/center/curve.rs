@@ -1,4 +1,4 @@
-//! The minimum of a cost over trial positions: its position, its uncertainty, and whether there is a clear one.
+//! The minimum of a cost over trial positions: its position, its uncertainty, and whether it is clear.
 
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
@@ -11,7 +11,7 @@ pub const AGREEMENT: f64 = 0.5;
 /// How reliable a minimum is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AxisVerdict {
-    /// One clear minimum.
+    /// There is one clear minimum.
     Ok,
     /// The lowest cost is at an end of the range: the minimum may lie beyond.
     Railed,
@@ -19,7 +19,7 @@ pub enum AxisVerdict {
     Flat,
     /// Another position is about as good.
     Ambiguous,
-    /// One minimum, but parts of the data differ in where it is.
+    /// There is one minimum, but parts of the data differ in its position.
     Uncertain,
     /// The projections contradict the angles: a whole turn declared as half a turn, or the other way round.
     Angles,
@@ -47,12 +47,12 @@ pub struct TrialPositions {
 }
 
 impl TrialPositions {
-    /// `step` apart from `first` to at most `last`.
+    /// Returns positions that are `step` apart, from `first` to at most `last`.
     pub fn new(first: f64, last: f64, step: f64) -> TrialPositions {
         TrialPositions { first, step, count: ((last - first) / step + 1e-6).floor() as usize + 1 }
     }
 
-    /// The position with this index.
+    /// Returns the position with index `i`.
     pub fn at(&self, i: usize) -> f64 {
         self.first + i as f64 * self.step
     }
@@ -62,22 +62,22 @@ impl TrialPositions {
 #[derive(Clone, Debug)]
 pub struct Curve {
     positions: TrialPositions,
-    /// `[position][part]`: difference, and the total that it is a share of. None is negative.
+    /// Cost of each part, `[position][part]`: a difference, and the total that it is a share of. Neither is negative.
     shares: Vec<Vec<[f64; 2]>>,
 }
 
-/// What a method computed on its way to a [`Minimum`], to be looked at: positions in bins with their costs.
+/// Costs that a method computed on its way to a [`Minimum`], for display: positions in bins with their costs.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct CostCurve {
-    /// Over the whole range.
+    /// Costs over the whole range.
     pub whole: Vec<[f64; 2]>,
-    /// About the minimum, in finer steps; empty if the whole range has the finest. Its costs are of data that are less
-    /// binned, and not to be compared with the others.
+    /// Costs about the minimum, in finer steps; empty if the whole range already has the finest. They come from data
+    /// that are less binned, and are not to be compared with those of the whole range.
     pub near: Vec<[f64; 2]>,
 }
 
 impl CostCurve {
-    /// Of a curve over binned data: bin `b` is at `b * scale + shift`.
+    /// Returns the costs of a curve over binned data, whose bin `b` is at `b * scale + shift`.
     pub fn of_binned(curve: &Curve, scale: f64, shift: f64) -> CostCurve {
         CostCurve { whole: curve.points(), near: Vec::new() }.moved(scale, shift)
     }
@@ -86,7 +86,7 @@ impl CostCurve {
         self.whole.iter().map(|point| point[1]).fold(f64::INFINITY, f64::min)
     }
 
-    /// How far the cost at a position has risen from the minimum; `None` outside of the range.
+    /// Returns the difference of the cost at a position from the lowest cost; `None` outside the range.
     pub fn rise(&self, at: f64) -> Option<f64> {
         let (first, last) = (self.whole.first()?[0], self.whole.last()?[0]);
         let distance = |point: &[f64; 2]| (point[0] - at).abs();
@@ -94,13 +94,13 @@ impl CostCurve {
         (first..=last).contains(&at).then(|| nearest - self.least())
     }
 
-    /// The same as a share of the rise to the median.
+    /// Returns the [rise](CostCurve::rise) at a position as a share of the rise to the median cost.
     pub fn rank(&self, at: f64) -> Option<f64> {
         let typical = median(self.whole.iter().map(|point| point[1])) - self.least();
         self.rise(at).filter(|_| typical > 0.0).map(|rise| rise / typical)
     }
 
-    /// With every position `b` at `b * scale + shift`.
+    /// Moves every position `b` to `b * scale + shift`.
     pub fn moved(mut self, scale: f64, shift: f64) -> CostCurve {
         self.whole.iter_mut().chain(&mut self.near).for_each(|[at, _]| *at = *at * scale + shift);
         self
@@ -110,36 +110,36 @@ impl CostCurve {
 /// The lowest point of a [`Curve`].
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Minimum {
-    /// Position in bins, between those of the curve.
+    /// Position in bins, interpolated between those of the curve.
     pub at: f64,
     /// Standard deviation of the position in bins, estimated from parts of the data.
     pub uncertainty: f64,
-    /// How far the cost drops below its median, as a share of the median; from 0 to 1.
+    /// Depth of the minimum below the median cost, as a share of the median; from 0 to 1.
     pub confidence: f64,
     pub verdict: AxisVerdict,
 }
 
-/// The minimum must be this many times deeper than the roughness of the cost, or the curve is flat.
+/// Depth of a minimum, in multiples of the roughness of the cost, below which the curve is flat.
 const DEPTH: f64 = 6.0;
-/// A shallower minimum, as a share of the median, also counts as flat: rounding can cause one.
+/// Depth of a minimum, as a share of the median, below which it also counts as flat: rounding can cause such a minimum.
 const SHALLOWEST: f64 = 1e-3;
-/// A second minimum that has this share of the first one's depth competes with it,
+/// Depth, as a share of that of the lowest minimum, above which a second minimum competes with it.
 const RIVAL: f64 = 0.85;
-/// if it is at least this many bins away.
+/// Smallest distance in bins of a competing minimum.
 const APART: f64 = 2.0;
 /// Largest uncertainty in bins of a clear minimum.
 pub const CLEAR: f64 = 0.15;
-/// Bootstrap samples of the parts.
+/// Number of bootstrap samples of the parts.
 const DRAWS: usize = 64;
 
 impl Curve {
-    /// The shares of parts, `[position][part]`, by a function of all positions: it may do together what positions have in
-    /// common.
+    /// Builds a curve from a function that computes the shares `[position][part]` of all positions at once, so that it
+    /// can compute only once what positions have in common.
     pub fn sample(positions: TrialPositions, shares: impl FnOnce(&TrialPositions) -> Vec<Vec<[f64; 2]>>) -> Curve {
         Curve { positions, shares: shares(&positions) }
     }
 
-    /// Costs with each part counted the given number of times.
+    /// Returns the cost at each position, with each part counted the given number of times.
     fn costs(&self, times: Option<&[f64]>) -> Vec<f64> {
         let cost = |shares: &Vec<[f64; 2]>| {
             let mut sum = [0f64; 2];
@@ -147,18 +147,18 @@ impl Curve {
                 let times = times.map_or(1.0, |times| times[i]);
                 sum = [sum[0] + times * share[0], sum[1] + times * share[1]];
             }
-            // without anything to compare the difference is that of unrelated rows
+            // with nothing to compare, the difference is that of unrelated rows
             if sum[1] > 0.0 { sum[0] / sum[1] } else { 1.0 }
         };
         self.shares.iter().map(cost).collect()
     }
 
-    /// Positions in bins, each with its cost.
+    /// Returns the positions in bins, each with its cost.
     pub fn points(&self) -> Vec<[f64; 2]> {
         self.costs(None).into_iter().enumerate().map(|(i, cost)| [self.positions.at(i), cost]).collect()
     }
 
-    /// Where the parabola through the lowest cost and its neighbours has its vertex, in bins.
+    /// Returns the vertex, in bins, of the parabola through the lowest cost and its neighbours.
     fn vertex_of(&self, costs: &[f64]) -> f64 {
         let lowest = lowest(costs);
         let at = self.positions.at(lowest);
@@ -170,19 +170,19 @@ impl Curve {
         if bend > 0.0 { at + self.positions.step * (before - after) / (2.0 * bend) } else { at }
     }
 
-    /// The position of the minimum in bins.
+    /// Returns the position of the minimum in bins.
     pub fn vertex(&self) -> f64 {
         self.vertex_of(&self.costs(None))
     }
 
-    /// Position of the minimum in bins and the cost there.
+    /// Returns the position of the minimum in bins and the lowest cost.
     pub fn bottom(&self) -> (f64, f64) {
         let costs = self.costs(None);
         (self.vertex_of(&costs), costs[lowest(&costs)])
     }
 
-    /// How far the minimum moves when parts are drawn at random with replacement: root mean square in bins (B. Efron,
-    /// Bootstrap methods, Ann. Statist. 7, 1979). Infinite for a single part.
+    /// Returns the root mean square in bins by which the minimum moves when parts are drawn at random with replacement
+    /// (B. Efron, Bootstrap methods, Ann. Statist. 7, 1979). Infinite for a single part.
     pub fn uncertainty(&self) -> f64 {
         let parts = self.shares.first().map_or(0, Vec::len);
         if parts < 2 {
@@ -201,7 +201,7 @@ impl Curve {
         (squares.iter().sum::<f64>() / DRAWS as f64).sqrt()
     }
 
-    /// The minimum with its verdict.
+    /// Returns the minimum with its verdict.
     pub fn minimum(&self) -> Minimum {
         let costs = &self.costs(None);
         let lowest = lowest(costs);
@@ -227,8 +227,8 @@ impl Curve {
 }
 
 impl Minimum {
-    /// Adds an error of the position that parts of the data do not show, as standard deviation in bins. A minimum with
-    /// an uncertainty above [`CLEAR`] is not ok.
+    /// Adds an error of the position that parts of the data do not show, as a standard deviation in bins. A minimum
+    /// whose uncertainty exceeds [`CLEAR`] is not ok.
     pub fn with_error(mut self, deviation: f64) -> Minimum {
         self.uncertainty = self.uncertainty.hypot(deviation);
         if self.verdict == AxisVerdict::Ok && self.uncertainty > CLEAR {
@@ -242,7 +242,7 @@ fn lowest(costs: &[f64]) -> usize {
     (0..costs.len()).min_by(|&a, &b| costs[a].total_cmp(&costs[b])).unwrap_or(0)
 }
 
-/// The median; 0 if there are no values.
+/// Returns the median; 0 if there are no values.
 pub fn median(values: impl Iterator<Item = f64>) -> f64 {
     let mut values: Vec<f64> = values.collect();
     let middle = values.len() / 2;

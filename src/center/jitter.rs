@@ -1,15 +1,15 @@
-//! Jitter: how far projections are from where a sample that only rotates would be.
+//! Jitter: distances of projections from where they would be if the sample only rotated.
 
 use super::Sinograms;
 use super::curve::median;
 use multiversion::multiversion;
 use rayon::prelude::*;
 
-/// Jitter of the projections as standard deviation in bins, caused by motion of the sample or the stage. It is estimated from
-/// the shift between neighbours, which changes slowly where the sample only rotates.
+/// Returns the jitter of the projections as a standard deviation in bins. It is caused by motion of the sample or the
+/// stage, and estimated from the shift between neighbours, which changes slowly where the sample only rotates.
 pub fn jitter(sinograms: &Sinograms) -> f64 {
     let (bins, count) = (sinograms.bins, sinograms.angles.len());
-    // between two projections; all rows share it
+    // shift between two projections, which all rows share
     let shift = |p: usize| {
         let sums = sinograms.rows.iter().map(|row| slopes(&row[p * bins..][..bins], &row[(p + 1) * bins..][..bins]));
         let [moved, slopes] = sums.fold([0.0; 2], |sum, add| [sum[0] + add[0], sum[1] + add[1]]);
@@ -17,12 +17,12 @@ pub fn jitter(sinograms: &Sinograms) -> f64 {
     };
     let shifts: Vec<f64> = (0..count.saturating_sub(1)).into_par_iter().map(shift).collect();
     let bends = shifts.windows(2).map(|pair| (pair[1] - pair[0]).abs());
-    // second differences of independent places have six times their variance
+    // second differences of independent positions have six times their variance
     1.4826 * median(bends) / 6f64.sqrt()
 }
 
-/// Sums over the bins of the slope of two lines times their difference, and of its square, in a fixed number of sums side by
-/// side. Also compiled for newer processors with wider vectors, with the same results.
+/// Returns sums over the bins of the slope of two lines times their difference, and of the square of the slope. The
+/// sums are formed in a fixed number of lanes, so that code for processors with wider vectors gives the same results.
 #[multiversion(targets("x86_64+avx2"))]
 fn slopes(a: &[f32], b: &[f32]) -> [f64; 2] {
     const LANES: usize = 16;

@@ -1,8 +1,8 @@
 //! Projections 180 degrees apart: `row(theta + 180)[b] = row(theta)[2 c - b]`.
 //!
 //! The cost of every trial `2 c`, a whole number of bins, is the mean square difference between one row and the mirror
-//! image of the other over the bins that both cover, relative to the variance there: 0 for identical, about 1 for
-//! unrelated rows. All pairs and rows contribute to one curve. Its minimum over a masked overlap is that of normalised
+//! image of the other over the bins that both cover, relative to the variance there: 0 for identical rows, about 1 for
+//! unrelated ones. All pairs and rows contribute to one curve. Its minimum over a masked overlap is that of normalised
 //! cross-correlation (Padfield, Masked object registration in the Fourier domain, IEEE Trans. Image Process. 21, 2012);
 //! the sample need not be within the field of view. For off-centre 360-degree scans see Vo et al., Appl. Sci. 11, 2021.
 
@@ -17,25 +17,25 @@ use std::ops::Range;
 
 /// Largest number of pairs that are compared, over all rows.
 const MOST: usize = 192;
-/// Largest number of groups that the pairs are divided into along the turn, each with a minimum of its own.
+/// Largest number of groups into which the pairs are divided along the turn, each with a minimum of its own.
 const GROUPS: usize = 4;
-/// Rows are divided into blocks until there are this many parts.
+/// Number of parts that the division of rows into blocks aims at.
 const PARTS: usize = 24;
-/// Trial positions that a thread compares a pair of rows for, before the next pair.
+/// Number of trial positions for which a thread compares a pair of rows before the next pair.
 const TOGETHER: usize = 32;
-/// Widest gap between projections in degrees that is interpolated over,
+/// Widest gap between projections in degrees that is interpolated.
 const GAP: f64 = 5.0;
-/// and widest one that the ends of a scan are extrapolated into.
+/// Widest gap in degrees into which the ends of a scan are extrapolated.
 const SEAM: f64 = 10.0;
-/// Angles that differ by less than this, in degrees, are equal.
+/// Difference in degrees below which angles are equal.
 const SAME: f64 = 1e-6;
-/// Variance, as a share of the mean of all rows, below which an overlap holds nothing to compare.
+/// Variance of an overlap, as a share of the mean variance of all rows, below which it holds nothing to compare.
 const NOTHING: f64 = 1e-4;
 
 /// A projection interpolated between two others: their indices and factors.
 pub(super) type Blend = [(usize, f64); 2];
 
-/// Pairs of blends at two angles that are `apart` degrees apart.
+/// Returns pairs of blends at angles that are `apart` degrees apart.
 pub(super) fn pairs_apart(sinograms: &Sinograms, apart: f64) -> Vec<[Blend; 2]> {
     let angles = &sinograms.angles;
     let count = angles.len();
@@ -51,19 +51,20 @@ pub(super) fn pairs_apart(sinograms: &Sinograms, apart: f64) -> Vec<[Blend; 2]> 
         .collect()
 }
 
-/// One projection.
+/// Returns the blend of a single projection.
 pub(super) fn only(p: usize) -> Blend {
     [(p, 1.0), (p, 0.0)]
 }
 
-/// The projection at an angle between (or, for the seam, beyond) two neighbours that are at most `widest` degrees apart.
+/// Returns the projection at an angle between two neighbours that are at most `widest` degrees apart, or, at the seam
+/// of a scan, beyond them.
 fn blend(angles: &[f64], before: usize, angle: f64, widest: f64) -> Option<Blend> {
     let gap = angles[before + 1] - angles[before];
     let share = if gap > SAME { (angle - angles[before]) / gap } else { 0.0 };
     (gap <= widest).then_some([(before, 1.0 - share), (before + 1, share)])
 }
 
-/// Pairs of blends half a turn apart.
+/// Returns pairs of blends that are half a turn apart.
 fn pairs(sinograms: &Sinograms) -> Vec<[Blend; 2]> {
     let (angles, count) = (&sinograms.angles, sinograms.angles.len());
     let mut found = pairs_apart(sinograms, 180.0);
@@ -82,12 +83,12 @@ fn pairs(sinograms: &Sinograms) -> Vec<[Blend; 2]> {
     found
 }
 
-/// Whether there are projections half a turn apart.
+/// Reports whether there are projections half a turn apart.
 pub fn has_pairs(sinograms: &Sinograms) -> bool {
     !pairs(sinograms).is_empty()
 }
 
-/// A row, the mirrored row to compare it with, and the group that they belong to.
+/// A row and the mirrored row that it is compared with, and the group of the pair.
 struct Pair {
     group: usize,
     rows: [SummedRow; 2],
@@ -105,12 +106,12 @@ pub fn search(sinograms: &Sinograms, low: f64, high: f64) -> Result<(Minimum, Co
         )));
     }
     let curve = compare(sinograms, &pairs, low, high);
-    // the mean of the positions of both projections of each pair
+    // the axis is the mean of the positions of both projections of each pair
     let minimum = curve.minimum().with_error(jitter(sinograms) / (2.0 * pairs.len() as f64).sqrt());
     Ok((minimum, CostCurve::of_binned(&curve, 1.0, 0.0)))
 }
 
-/// The difference between the blends of each pair, one of them mirrored about positions from `low` to `high` (bins).
+/// Compares the blends of each pair, one of them mirrored about positions from `low` to `high` (bins).
 pub(super) fn compare(sinograms: &Sinograms, pairs: &[[Blend; 2]], low: f64, high: f64) -> Curve {
     let bins = sinograms.bins;
     let most = (MOST / sinograms.rows.len()).max(1).min(pairs.len());
@@ -148,20 +149,20 @@ pub(super) fn compare(sinograms: &Sinograms, pairs: &[[Blend; 2]], low: f64, hig
     })
 }
 
-/// Values minus their mean.
+/// Returns the values of a row minus their mean.
 pub(super) fn deviations(row: &[f32]) -> impl Iterator<Item = f64> {
     let mean = row.iter().map(|v| f64::from(*v)).sum::<f64>() / row.len() as f64;
     row.iter().map(move |v| f64::from(*v) - mean)
 }
 
-/// A row, and the sums that follow from the bins before each bin.
+/// A row with running sums over its bins.
 struct SummedRow {
     values: Vec<f32>,
     mean: f64,
-    /// Sums of the deviations from the mean, and of their squares. They are of `f64` and the mean is taken out, so that
-    /// the difference of two has an error of at most 1e-16 times the number of bins of the row's sum of squares: 2e-13 of
-    /// it for 2048 bins, where differences of `f32` have rounding errors of 1e-7, and overlaps with less than
-    /// [`NOTHING`] of it do not count.
+    /// Sums over the bins before each bin of the deviations from the mean, and of their squares. They are `f64` without
+    /// the mean, so that the difference of two has an error of at most 1e-16 times the number of bins of the row's sum
+    /// of squares: 2e-13 of it for 2048 bins, where differences of `f32` have rounding errors of 1e-7, and overlaps
+    /// with less than [`NOTHING`] of it do not count.
     before: Vec<[f64; 2]>,
 }
 
@@ -179,12 +180,13 @@ impl SummedRow {
         SummedRow { values, mean, before }
     }
 
-    /// The sum of squares about the mean.
+    /// Returns the sum of squares about the mean.
     fn variation(&self) -> f64 {
         self.before.last().map_or(0.0, |sums| sums[1])
     }
 
-    /// The bins from `start` to before `end`: their deviations from the mean of the row, and the squares.
+    /// Returns the sums over the bins from `start` to before `end` of the deviations from the row's mean and of their
+    /// squares.
     fn sums(&self, start: usize, end: usize) -> [f64; 2] {
         let ([from, from_squares], [to, to_squares]) = (self.before[start], self.before[end]);
         [to - from, to_squares - from_squares]
@@ -193,15 +195,15 @@ impl SummedRow {
 
 /// The bins that both rows of a pair cover for one trial position.
 struct Overlap {
-    /// Of each row the first bin that the other one covers as well.
+    /// First bin of each row that the other row covers as well.
     from: [usize; 2],
     count: usize,
-    /// Ends of the blocks that the bins are divided into, beginning with 0.
+    /// Ends of the blocks into which the bins are divided, beginning with 0.
     ends: Vec<usize>,
 }
 
 impl Overlap {
-    /// For `2 c = twice`.
+    /// Returns the overlap for the trial position `2 c = twice`.
     fn new(twice: usize, bins: usize, blocks: usize) -> Overlap {
         // the mirrored row starts at bin twice - (bins - 1) of the other
         let from = [twice.saturating_sub(bins - 1), (bins - 1).saturating_sub(twice)];
@@ -210,11 +212,11 @@ impl Overlap {
         Overlap { from, count, ends: (0..=blocks).map(|block| (block * count).div_ceil(blocks)).collect() }
     }
 
-    /// Adds to the shares of the blocks: squares of differences and of values, each minus its mean over all blocks.
+    /// Adds to the shares of the blocks the squares of differences and of values, each minus its mean over all blocks.
     fn add(&self, rows: &[SummedRow; 2], shares: &mut [[f64; 2]]) {
         let count = self.count as f64;
         let [row, mirrored] = [0, 1].map(|i| (&rows[i], self.from[i]));
-        // beside the mean of the row
+        // means of the overlap relative to the mean of each row
         let means = [row, mirrored].map(|(row, from)| row.sums(from, from + self.count)[0] / count);
         let difference = (rows[0].mean + means[0]) - (rows[1].mean + means[1]);
         for (ends, share) in self.ends.windows(2).zip(shares) {
@@ -230,7 +232,7 @@ impl Overlap {
     }
 }
 
-/// Sum of the squares of differences minus their mean, in a fixed number of sums side by side. Also compiled for newer
+/// Returns the sum of the squares of differences minus their mean, formed in a fixed number of lanes. Also compiled for
 /// processors with wider vectors, with the same results.
 #[multiversion(targets("x86_64+avx2"))]
 fn squared_differences(a: &[f32], b: &[f32], mean: f64) -> f64 {
@@ -247,8 +249,8 @@ fn squared_differences(a: &[f32], b: &[f32], mean: f64) -> f64 {
     sums.iter().sum::<f64>() + rest.map(|(a, b)| (f64::from(a - b) - mean).powi(2)).sum::<f64>()
 }
 
-/// The shares of groups of pairs and blocks of bins for some trial positions `2 c`. An overlap with a variance of less than
-/// `nothing` per bin holds no information: it counts as unrelated.
+/// Returns the shares of groups of pairs and blocks of bins for a range of trial positions `2 c`. An overlap with a
+/// variance of less than `nothing` per bin holds no information and counts as unrelated.
 fn differences(
     pairs: &[Pair],
     twice: Range<usize>,
@@ -258,7 +260,7 @@ fn differences(
 ) -> Vec<Vec<[f64; 2]>> {
     let overlaps: Vec<Overlap> = twice.map(|twice| Overlap::new(twice, bins, blocks)).collect();
     let mut shares = vec![vec![[0f64; 2]; parts]; overlaps.len()];
-    // pairs outside: their rows stay in the cache
+    // pairs in the outer loop: their rows stay in the cache
     for Pair { group, rows } in pairs {
         for (overlap, shares) in overlaps.iter().zip(&mut shares) {
             overlap.add(rows, &mut shares[group * blocks..][..blocks]);

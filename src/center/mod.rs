@@ -1,9 +1,9 @@
-//! Finding the rotation axis: methods that work on corrected sinograms, each with a verdict on its result.
+//! Search of the rotation axis: methods that work on corrected sinograms, each with a verdict on its result.
 //!
 //! Positions are bins, counted from the centre of bin 0 as in [`geometry`](crate::geometry). Every method computes a cost
 //! for trial positions; [`curve`] finds its minimum and judges whether there is one. The methods:
 //!
-//! * [`likelihood`]: what all projections together say about the axis; the answer, where nothing contradicts it.
+//! * [`likelihood`]: the evidence of all projections together; the answer, where nothing contradicts it.
 //! * [`mirror`]: `h_p(x, y) - c` changes its sign when the angle increases by 180 degrees, so opposite projections are
 //!   mirror images. `registration` and `overlap` compare them.
 //! * [`vo`]: a sinogram over 360 degrees has no energy outside a double wedge of its Fourier transform.
@@ -41,10 +41,10 @@ const BIAS: f64 = 0.1;
 /// Largest uncertainty of the mean of two methods, and by jitter, in bins.
 const CERTAIN: f64 = 0.2;
 
-/// Mirrored projections contradict an axis whose cost has risen by this share from the minimum to the median.
+/// Rise of the cost at an axis, as a share of that to the median, above which mirrored projections contradict the axis.
 const UNLIKE: f64 = 0.5;
 
-/// Fewest projections, and bins, that say something about an axis.
+/// Smallest number of projections, and of bins, from which an axis can be found.
 const FEWEST: usize = 8;
 
 /// Narrowest range of a search in bins.
@@ -54,13 +54,13 @@ pub const NARROWEST: f64 = 4.0;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Method {
-    /// The evidence of all projections: [`likelihood`].
+    /// [`likelihood`]: the evidence of all projections.
     Likelihood,
-    /// Projections half a turn apart, one of them mirrored, near the middle of the detector.
+    /// Comparison of projections half a turn apart, one of them mirrored, near the middle of the detector.
     Registration,
     /// Fourier metric of Vo, Drakopoulos, Atwood and Reinhard (2014).
     Vo,
-    /// As registration, for whole turns, with the axis anywhere on the detector.
+    /// Comparison as in [`Method::Registration`], for whole turns, with the axis anywhere on the detector.
     Overlap,
     /// Negative values of trial slices: Donath, Beckmann and Schreyer (2006).
     Sweep,
@@ -69,10 +69,10 @@ pub enum Method {
 }
 
 impl Method {
-    /// The methods that can be requested.
+    /// Methods that can be requested.
     pub const ALL: [Method; 5] = [Method::Likelihood, Method::Registration, Method::Vo, Method::Overlap, Method::Sweep];
 
-    /// The word on the command line.
+    /// Returns the name of the method on the command line.
     pub fn name(self) -> &'static str {
         match self {
             Method::Likelihood => "likelihood",
@@ -108,7 +108,7 @@ pub struct AxisEstimate {
     pub method: Method,
     /// Axis in bins; the best guess where the verdict is not [`AxisVerdict::Ok`].
     pub value: f64,
-    /// Standard deviation of the value in bins, by how parts of the data differ.
+    /// Standard deviation of the value in bins, estimated from differences between parts of the data.
     pub uncertainty: f64,
     /// Probability that the axis lies within half a bin of the value.
     pub mass: f64,
@@ -119,19 +119,20 @@ pub struct AxisEstimate {
 fn range_of(method: Method, bins: usize) -> (f64, f64) {
     let (middle, width) = (default_axis(bins), bins as f64);
     let reach = match method {
-        // a few bins must be seen from both sides
+        // some bins must be seen from both sides
         Method::Overlap => middle - (0.03 * width).max(6.0),
         _ => 0.25 * width,
     };
     (middle - reach, middle + reach)
 }
 
-/// What one method found.
+/// The result of one method, with its costs.
 struct Traced {
     estimate: AxisEstimate,
     costs: CostCurve,
-    /// Of the likelihood: the second most likely position with its share of both, and the tilt.
+    /// Second most likely position with its share of the likelihood of both; only from [`Method::Likelihood`].
     second: Option<(f64, f64)>,
+    /// Tilt of the axis; only from [`Method::Likelihood`].
     tilt: Option<AxisTilt>,
 }
 
@@ -164,7 +165,7 @@ fn search(method: Method, sinograms: &Sinograms, range: Option<(f64, f64)>) -> R
     let (minimum, costs) = match method {
         Method::Likelihood => {
             let likelihood::LikelyAxis { minimum, second, tilt, costs, .. } = likelihood::search(sinograms, range);
-            // rows and bands share the jitter of projections, so that their spread does not show it
+            // rows and bands share the jitter of projections, which therefore does not show in their spread
             let jitter = 2.0 * jitter(sinograms) / (sinograms.angles.len() as f64).sqrt();
             let traced = Traced::new(method, minimum, costs);
             let uncertainty = minimum.uncertainty.hypot(jitter);
@@ -181,18 +182,20 @@ fn search(method: Method, sinograms: &Sinograms, range: Option<(f64, f64)>) -> R
     Ok(Traced::new(method, minimum, costs))
 }
 
-/// Finds the axis by the likelihood, and by what may contradict or confirm it. The first result is the answer.
+/// Finds the axis by the likelihood and by the methods that may contradict or confirm it. The first result is the
+/// answer.
 ///
-/// The likelihood's answer stands unless mirrored projections, or `vo` on the first half of a whole turn, have a clear minimum
-/// elsewhere, or mirrored projections do not look alike about it. If it is not ok, `vo` runs on half turns as well, and the answer is the more certain one of the two results that agree best ([`confirm`]), unless
-/// another clear result contradicts it; otherwise the weighted mean of all if they agree, or of the others if these agree
-/// and the likelihood does not exclude what they say.
+/// The likelihood's answer stands unless mirrored projections, or `vo` on the first half of a whole turn, have a clear
+/// minimum elsewhere, or mirrored projections do not look alike about it. If it is not ok, `vo` runs on half turns as
+/// well. The answer is then the more certain one of the two results that agree best ([`confirm`]), unless another clear
+/// result contradicts it. Otherwise it is the weighted mean of all results if they agree, or of the results of the
+/// other methods if these agree and the likelihood does not exclude their mean.
 ///
 /// # Errors
-/// As for one method.
+/// Errors as of [`search`].
 fn auto(sinograms: &Sinograms, range: Option<(f64, f64)>) -> Result<AxisSearch> {
     let Traced { estimate, costs, second, tilt } = search(Method::Likelihood, sinograms, range)?;
-    // what it does not exclude
+    // results that the likelihood does not exclude
     let possible = |found: &AxisEstimate| costs.rise(found.value).is_some_and(|rise| rise < likelihood::GAP);
     let mut found = vec![estimate];
     let answer = |found| AxisSearch { found, note: None, second, tilt };
@@ -209,8 +212,8 @@ fn auto(sinograms: &Sinograms, range: Option<(f64, f64)>) -> Result<AxisSearch> 
     let suits = vo::suits(sinograms) && (whole || !sinograms.whole_turn());
     let clear = |found: &AxisEstimate| found.verdict == AxisVerdict::Ok;
     let apart = |a: &AxisEstimate, b: &AxisEstimate| (a.value - b.value).abs() > 2.0 * AGREEMENT;
-    // of a whole turn it sees the first half: does that agree with both?
-    // the others assume one axis for all rows, so that they cannot confirm a tilted one
+    // of a whole turn, `vo` sees only the first half, which must agree with the other methods; all methods but the
+    // likelihood assume one axis for all rows and cannot confirm a tilted one
     let tilted = tilt.is_some_and(|tilt| tilt.slope != 0.0);
     if suits && !tilted && (whole || !clear(&found[0])) {
         found.push(search(Method::Vo, sinograms, range)?.estimate);
@@ -238,28 +241,29 @@ fn auto(sinograms: &Sinograms, range: Option<(f64, f64)>) -> Result<AxisSearch> 
     Ok(answer(found))
 }
 
-/// Whether a method found something, even if uncertain.
+/// Reports whether a method found an axis, even if an uncertain one.
 fn found_something(found: &AxisEstimate) -> bool {
     matches!(found.verdict, AxisVerdict::Ok | AxisVerdict::Uncertain | AxisVerdict::Ambiguous)
 }
 
-/// Variance of a result in square bins.
+/// Returns the variance of a result in square bins.
 fn variance(found: &AxisEstimate) -> f64 {
     found.uncertainty.powi(2) + BIAS.powi(2)
 }
 
-/// Whether the results of two methods agree.
+/// Reports whether the results of two methods agree.
 fn agree(a: &AxisEstimate, b: &AxisEstimate) -> bool {
     (a.value - b.value).abs() <= AGREEMENT.min(3.0 * (variance(a) + variance(b)).sqrt())
 }
 
-/// Whether the results of two methods agree and at least one is clear.
+/// Reports whether the results of two methods agree and at least one of them is clear.
 fn confirm(a: &AxisEstimate, b: &AxisEstimate) -> bool {
     let clear = a.verdict == AxisVerdict::Ok || b.verdict == AxisVerdict::Ok;
     clear && found_something(a) && found_something(b) && agree(a, b)
 }
 
-/// The mean of results that all agree, weighted by their inverse variances, if it is certain enough or there are three.
+/// Returns the mean of results that all agree, weighted by their inverse variances, if it is certain enough or there
+/// are at least three.
 fn weighted(found: &[AxisEstimate]) -> Option<AxisEstimate> {
     let usable: Vec<&AxisEstimate> = found.iter().filter(|found| found_something(found)).collect();
     let all_agree = usable.iter().enumerate().all(|(i, a)| usable[..i].iter().all(|b| agree(a, b)));
@@ -279,7 +283,7 @@ fn weighted(found: &[AxisEstimate]) -> Option<AxisEstimate> {
     })
 }
 
-/// An eighth of the detector on either side, clipped to the detector.
+/// Returns the range of an eighth of the detector on either side of a position, clipped to the detector.
 fn around(value: f64, bins: usize) -> (f64, f64) {
     let reach = (bins as f64 / 8.0).max(NARROWEST);
     ((value - reach).max(0.0), (value + reach).min(bins as f64 - 1.0))
@@ -288,21 +292,21 @@ fn around(value: f64, bins: usize) -> (f64, f64) {
 /// The results of a search.
 #[derive(Clone, Debug)]
 pub struct AxisSearch {
-    /// The first is the answer.
+    /// Results of the methods; the first is the answer.
     pub found: Vec<AxisEstimate>,
     /// Note for the user.
     pub note: Option<&'static str>,
-    /// The second most likely position in bins, where it cannot be excluded, and its share of the likelihood of both.
+    /// Second most likely position in bins, where it cannot be excluded, and its share of the likelihood of both.
     pub second: Option<(f64, f64)>,
-    /// How the axis changes from row to row; from at least three rows.
+    /// Change of the axis from row to row; `None` from fewer than three rows.
     pub tilt: Option<AxisTilt>,
 }
 
-/// Finds the axis with one method, or with those that suit the scan, of which two must agree. If the first and last
-/// projections contradict the angles, every verdict is [`AxisVerdict::Angles`].
+/// Finds the axis with one method, or with those that suit the scan. If the first and last projections contradict the
+/// angles, every verdict is [`AxisVerdict::Angles`].
 ///
 /// # Errors
-/// As for one method.
+/// [`Error::Input`] when the scan does not suit the method, [`Error::Usage`] for a range that is too narrow.
 pub fn find(sinograms: &Sinograms, method: Option<Method>, range: Option<(f64, f64)>) -> Result<AxisSearch> {
     let mut answer = match method {
         Some(method) => {
@@ -318,7 +322,7 @@ pub fn find(sinograms: &Sinograms, method: Option<Method>, range: Option<(f64, f
     Ok(AxisSearch { note, ..answer })
 }
 
-/// Whether the first and last projections contradict the angles, and what a user should know about them.
+/// Reports whether the first and last projections contradict the angles, with a note on them for the user.
 fn judge(sinograms: &Sinograms) -> (bool, Option<&'static str>) {
     match ends(sinograms) {
         ScanEnds::Consistent => (false, None),
@@ -346,9 +350,9 @@ fn judge(sinograms: &Sinograms) -> (bool, Option<&'static str>) {
     }
 }
 
-/// What every method says of the same data, on its own, within `range` or its default range, in the order of
-/// [`Method::ALL`]; an error where it does not suit the scan. `sweep` is easily misled, so it only searches near a clear
-/// result of the others. The note is that of a search.
+/// Applies every method to the same data on its own, within `range` or the method's default range, in the order of
+/// [`Method::ALL`]. The outcome is an error where the method does not suit the scan. `sweep` is easily misled, so it
+/// only searches near a clear result of another method. The note is that of [`find`].
 pub fn survey(sinograms: &Sinograms, range: Option<(f64, f64)>) -> (Vec<AxisSurvey>, Option<&'static str>) {
     let (contradicted, note) = judge(sinograms);
     let mut surveys: Vec<AxisSurvey> = Vec::new();
@@ -366,13 +370,13 @@ pub fn survey(sinograms: &Sinograms, range: Option<(f64, f64)>) -> (Vec<AxisSurv
     (surveys, note)
 }
 
-/// What one method says, with the costs that led there.
+/// The outcome of one method, with the costs that led there.
 pub struct AxisSurvey {
     pub method: Method,
     pub outcome: Result<(AxisEstimate, CostCurve)>,
 }
 
-/// The axis that was found, or an error that says what to do.
+/// Returns the axis that was found, or an error that tells the user how to proceed.
 ///
 /// # Errors
 /// [`Error::Input`] unless the first verdict is [`AxisVerdict::Ok`].
@@ -402,7 +406,7 @@ pub fn accept(search: &AxisSearch) -> Result<AxisEstimate> {
     Err(Error::Input(format!("rotation axis: {}: {why}; results: {}; {what}", first.verdict, all.join(", "))))
 }
 
-/// Trial slices about the position of a search that is in doubt, as `--sweep` takes them.
+/// Returns the trial slices about the position of a search that is in doubt, as `--sweep` takes them.
 pub fn next_sweep(search: &AxisSearch) -> Option<String> {
     let first = search.found.first()?;
     matches!(first.verdict, AxisVerdict::Ambiguous | AxisVerdict::Uncertain).then(|| sweep_about(first.value, first))
@@ -414,7 +418,8 @@ fn sweep_about(at: f64, found: &AxisEstimate) -> String {
     format!("{}..{}:{step}", (at - reach).floor().max(0.0), (at + reach).ceil())
 }
 
-/// The most likely positions, how to look at trial slices about them, and how to take the likelier one.
+/// Returns advice for the user: the most likely positions, how to view trial slices about them, and how to take the
+/// likelier one.
 fn next_steps(search: &AxisSearch, first: AxisEstimate) -> String {
     let around = |at: f64| format!("--sweep {}", sweep_about(at, &first));
     let mut text = String::from("next: look at trial slices with fbp center ");

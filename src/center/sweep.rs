@@ -1,4 +1,4 @@
-//! Slices for trial axes, by filtered back projection on the host, and how sharp they are.
+//! Slices for trial axes, by filtered back projection on the host, and their sharpness.
 //!
 //! The measure is the sum of the negative values (T. Donath, F. Beckmann and A. Schreyer, Automated determination of
 //! the center of rotation in tomography data, J. Opt. Soc. Am. A 23, 1048 (2006), Q_IN): misplaced edges leave arcs
@@ -15,31 +15,32 @@ use rayon::prelude::*;
 use realfft::RealFftPlanner;
 use realfft::num_complex::Complex;
 
-/// Widest detector that the whole range is searched on; wider ones are binned for that.
+/// Widest detector on which the whole range is searched; wider ones are binned for that.
 const COARSE: usize = 128;
 /// Side of the grid on which a slice is evaluated.
 const GRID: usize = 128;
 /// Radii of the circles that are evaluated, as shares of half the detector. Near its end truncation causes arcs, but
-/// leaving that region out may lose what is decisive: the two must agree.
+/// omitting that region may lose decisive structure: the results of both circles must agree.
 const RADII: [f64; 2] = [0.85, 1.0];
-/// Tiles along the side of the grid, each with a minimum of its own.
+/// Number of tiles along the side of the grid, each with a minimum of its own.
 const TILES: usize = 6;
 /// Largest number of projections that are used.
 const PROJECTIONS: usize = 480;
-/// Points that a thread evaluates for all axes at a time.
+/// Number of points that a thread evaluates for all axes at a time.
 const TOGETHER: usize = 512;
 
 /// A filtered sinogram that can be reconstructed for any axis.
 struct Trials {
     bins: usize,
-    /// Cosine and sine of the angles.
+    /// Cosine and sine of each angle.
     rotations: Vec<[f64; 2]>,
-    /// Times the weights of the projections in radians.
+    /// Filtered rows, multiplied by the weights of the projections in radians.
     rows: Vec<f32>,
 }
 
 impl Trials {
-    /// Of `[projection][bin]` line integrals of one row at angles in degrees, with at most [`PROJECTIONS`] of them.
+    /// Filters line integrals `[projection][bin]` of one row at angles in degrees, using at most [`PROJECTIONS`] of
+    /// them.
     fn new(sinogram: &[f32], bins: usize, angles: &[f64]) -> Trials {
         let stride = angles.len().div_ceil(PROJECTIONS).max(1);
         let used: Vec<f64> = angles.iter().copied().step_by(stride).collect();
@@ -50,11 +51,11 @@ impl Trials {
         Trials { bins, rotations: used.iter().map(|angle| cos_sin_degrees(*angle).into()).collect(), rows }
     }
 
-    /// Attenuation per pixel, `[point][position]`, at points given in pixels to the right of and below the axis, which is
-    /// at each of the positions, a whole number of them to a bin.
+    /// Returns the attenuation per pixel, `[point][position]`, at points given in pixels to the right of and below the
+    /// axis. The axis is at each of the positions in turn, of which a bin holds a whole number.
     ///
-    /// What a projection adds to a point for successive axes lies side by side in its row, once this has a value for every
-    /// position instead of every bin.
+    /// The contributions of a projection to a point for successive axes are adjacent in its row, once the row has been
+    /// refined to a value for every position instead of every bin.
     fn values(&self, axes: &TrialPositions, points: &[[f64; 2]]) -> Vec<f32> {
         let finer = (1.0 / axes.step).round() as usize;
         let last = (self.bins - 1) * finer;
@@ -64,7 +65,7 @@ impl Trials {
             for (row, [cos, sin]) in self.rows.chunks(self.bins).zip(&self.rotations) {
                 refine(row, finer, fine);
                 for (sums, [x, y]) in values.chunks_mut(axes.count).zip(points) {
-                    // of the first axis; beyond the ends of the row there is nothing
+                    // position for the first axis; beyond the ends of the row there is nothing
                     let at = (axes.first + x * cos - y * sin) * finer as f64;
                     let first = floor(at) as isize;
                     let share = (at - first as f64) as f32;
@@ -81,7 +82,7 @@ impl Trials {
     }
 }
 
-/// `finer` values for each bin of a row but the last, linearly interpolated, and the last one.
+/// Refines a row by linear interpolation: `finer` values for each bin but the last, and the last value.
 fn refine(row: &[f32], finer: usize, fine: &mut Vec<f32>) {
     fine.clear();
     for pair in row.windows(2) {
@@ -91,7 +92,7 @@ fn refine(row: &[f32], finer: usize, fine: &mut Vec<f32>) {
     fine.extend(row.last());
 }
 
-/// Adds the values at `share` of the way from each value to the next one. Also compiled for newer processors with wider
+/// Adds the values at `share` of the way from each value to the next one. Also compiled for processors with wider
 /// vectors, with the same results.
 #[multiversion(targets("x86_64+avx2"))]
 fn add_between(sums: &mut [f32], values: &[f32], share: f32) {
@@ -100,7 +101,7 @@ fn add_between(sums: &mut [f32], values: &[f32], share: f32) {
     }
 }
 
-/// Ramp-filters rows, padded with their edge values.
+/// Ramp-filters rows that are padded with their edge values.
 fn filtered(mut rows: Vec<f32>, bins: usize) -> Vec<f32> {
     let length = padded_length(bins);
     let factors: Vec<f32> =
@@ -139,7 +140,7 @@ pub(super) fn search(sinograms: &Sinograms, low: f64, high: f64) -> (Minimum, Co
     }
 }
 
-/// The same using the values inside a circle of `radius` bins about the axis.
+/// Finds the axis from the values inside a circle of `radius` bins about it.
 fn within(sinograms: &Sinograms, low: f64, high: f64, radius: f64) -> (Minimum, CostCurve) {
     let factor = sinograms.bins.div_ceil(COARSE);
     let (scale, shift) = (factor as f64, (factor as f64 - 1.0) / 2.0);
@@ -176,7 +177,7 @@ fn within(sinograms: &Sinograms, low: f64, high: f64, radius: f64) -> (Minimum, 
     let fine = sharpness(sinograms, radius);
     for (reach, step) in [(scale + 1.0, 0.25), (0.5, 0.1)] {
         let near = Curve::sample(TrialPositions::new(minimum.at - reach, minimum.at + reach, step), &fine);
-        // parts may put it outside of the narrow range
+        // parts may put the minimum outside the narrow range
         if step > 0.1 {
             minimum.uncertainty = near.uncertainty();
             costs.near = near.points();
@@ -186,8 +187,9 @@ fn within(sinograms: &Sinograms, low: f64, high: f64, radius: f64) -> (Minimum, 
     (minimum.with_error(0.0), costs)
 }
 
-/// The share of negative values in a slice of `size x size` values: their sum over that of all sizes, inside the smaller of
-/// the circles that a search evaluates. A slice about a wrong axis has more of them.
+/// Returns the share of negative values in a slice of `size x size` values: the sum of their magnitudes over that of
+/// all magnitudes, inside the smaller of the circles that a search evaluates. A slice about a wrong axis has a larger
+/// share.
 pub fn negative_share(slice: &[f32], size: usize) -> f64 {
     let (middle, radius) = ((size as f64 - 1.0) / 2.0, RADII[0] * size as f64 / 2.0);
     let inside = |i: usize| ((i % size) as f64 - middle).hypot((i / size) as f64 - middle) < radius;
@@ -197,7 +199,7 @@ pub fn negative_share(slice: &[f32], size: usize) -> f64 {
     if all > 0.0 { negative / all } else { 0.0 }
 }
 
-/// Points inside a circle about the axis, at most [`GRID`] along its diameter.
+/// Returns the points of a grid inside a circle about the axis, with at most [`GRID`] along the diameter.
 fn grid(radius: f64) -> Vec<[f64; 2]> {
     let spacing = (2.0 * radius / GRID as f64).ceil().max(1.0);
     let half = (radius / spacing) as i32;

@@ -16,9 +16,9 @@ pub enum Turn {
 /// Result of comparing the ends of a scan.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum ScanEnds {
-    /// They are consistent with the angles, or the scan is too coarse or too noisy to tell.
+    /// The ends are consistent with the angles, or the scan is too coarse or too noisy to tell.
     Consistent,
-    /// They suggest that the scan covers this range instead.
+    /// The ends suggest that the scan covers this range instead.
     Suggest(Turn),
     /// The last projection matches the first one neither directly nor mirrored.
     Unrelated,
@@ -26,22 +26,23 @@ pub enum ScanEnds {
 
 /// Search range on either side of the middle, as a share of the detector.
 const REACH: f64 = 0.4;
-/// If neighbouring projections differ by more than this, the ends are not compared.
+/// Difference between neighbouring projections above which the ends are not compared.
 const ALIKE: f64 = 0.3;
-/// Projections may be neighbours if they differ by at most this factor more than neighbours do, plus this share,
+/// Factor of the difference between neighbours by which projections may differ in addition and still be neighbours.
 const TIMES: f64 = 2.0;
+/// Share of the variance that is added to the difference given by [`TIMES`].
 const MORE: f64 = 0.02;
-/// but never more than this.
+/// Largest additional difference of neighbours.
 const MOST: f64 = 0.15;
-/// Projections that differ by this many times the limit are not neighbours.
+/// Multiple of the limit from which projections are certainly not neighbours.
 const APART: f64 = 2.0;
-/// Axes that are at most this many bins apart are the same.
+/// Largest distance in bins of axes that are the same.
 const SAME: f64 = 1.0;
 /// Largest number of pairs of neighbours that are compared.
 const STEPS: usize = 60;
 
-/// Compares the ends of a scan that covers half a turn or a whole one by its angles, as shares of the variance: 0 for
-/// identical, about 1 for unrelated projections.
+/// Compares the ends of a scan whose angles cover half a turn or a whole one. Differences are shares of the variance: 0
+/// for identical, about 1 for unrelated projections.
 pub fn ends(sinograms: &Sinograms) -> ScanEnds {
     let count = sinograms.angles.len();
     let Some(declared) = declared(sinograms).filter(|_| count >= 4 && !sinograms.rows.is_empty()) else {
@@ -55,7 +56,7 @@ pub fn ends(sinograms: &Sinograms) -> ScanEnds {
     let limit = neighbours + (TIMES * neighbours + MORE).min(MOST);
     let same = differ(sinograms, 0, last);
     let (mirrored_at, mirrored) = least(&[[only(0), only(last)]]);
-    // half the angular range apart: opposite to each other if the scan is a whole turn
+    // pairs half the angular range apart: opposite to each other if the scan is a whole turn
     let halves = pairs_apart(sinograms, if declared == Turn::Half { 90.0 } else { 180.0 });
     if neighbours > ALIKE || halves.is_empty() {
         return ScanEnds::Consistent;
@@ -73,7 +74,7 @@ pub fn ends(sinograms: &Sinograms) -> ScanEnds {
     }
 }
 
-/// The range that the angles cover, if that is half a turn or a whole one within a few degrees.
+/// Returns the range that the angles cover, if it is half a turn or a whole one within a few degrees.
 fn declared(sinograms: &Sinograms) -> Option<Turn> {
     let covered = sinograms.coverage() + sinograms.step();
     [(Turn::Half, 180.0), (Turn::Whole, 360.0)]
@@ -82,7 +83,7 @@ fn declared(sinograms: &Sinograms) -> Option<Turn> {
         .map(|(turn, _)| turn)
 }
 
-/// Difference between two projections over all rows, as a share of their variance.
+/// Returns the difference between two projections over all rows, as a share of their variance.
 fn differ(sinograms: &Sinograms, p: usize, q: usize) -> f64 {
     let bins = sinograms.bins;
     let (mut differing, mut varying) = (0.0, 0.0);

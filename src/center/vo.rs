@@ -4,7 +4,7 @@
 //! For a sample within a radius `r` of the axis, the two-dimensional Fourier transform of a sinogram over a whole turn
 //! is zero, except for small tails, where `m > 2 pi r u` (`m` periods per turn, `u` periods per bin). Half a turn and
 //! its mirror image about a trial axis form a whole turn; a wrong axis causes discontinuities at the two seams, which
-//! are visible there.
+//! are visible in that region.
 //!
 //! Mirroring a row conjugates its transform, and shifting it multiplies the transform by a factor. With `A(m, u)` of
 //! the half turn, padded with zeros, the transform of the whole turn about axis `c` is `A(m, u) + (-1)^m z^-2
@@ -19,18 +19,18 @@ use rayon::prelude::*;
 use rustfft::FftPlanner;
 use rustfft::num_complex::Complex;
 
-/// Widest detector that the whole range is searched on; wider ones are binned for that.
+/// Widest detector on which the whole range is searched; wider ones are binned for that.
 const COARSE: usize = 320;
 /// Largest number of rows of the sample that are used.
 const ROWS: usize = 4;
-/// Parts that the frequencies of a row are divided into.
+/// Number of parts into which the frequencies of a row are divided.
 const BANDS: usize = 6;
-/// Error of the result if degrees are missing or the sample is truncated: standard deviation in bins.
+/// Error of the result if degrees are missing or the sample is truncated, as a standard deviation in bins.
 const PARTIAL: f64 = 0.15;
-/// Degrees that may be missing from half a turn, beside a step.
+/// Largest number of degrees, beside a step, that may be missing from half a turn.
 const MISSING: f64 = 4.0;
 
-/// Whether the scan covers half a turn.
+/// Reports whether the scan covers half a turn.
 pub fn suits(sinograms: &Sinograms) -> bool {
     sinograms.coverage() + sinograms.step() > 180.0 - MISSING && sinograms.angles.len() >= 8
 }
@@ -59,7 +59,7 @@ pub fn search(sinograms: &Sinograms, low: f64, high: f64) -> Result<(Minimum, Co
     for (reach, step) in [(scale + 1.0, 0.25), (0.5, 0.05)] {
         let positions = TrialPositions::new(minimum.at - reach, minimum.at + reach, step);
         let near = Curve::sample(positions, |positions| metric.shares(positions));
-        // parts may put it outside of the narrow range
+        // parts may put the minimum outside the narrow range
         if step > 0.1 {
             minimum.uncertainty = near.uncertainty();
             costs.near = near.points();
@@ -72,26 +72,27 @@ pub fn search(sinograms: &Sinograms, low: f64, high: f64) -> Result<(Minimum, Co
     Ok((if complete { minimum } else { minimum.with_error(PARTIAL) }, costs))
 }
 
-/// Transform of half a turn, at the frequencies where that of a whole turn vanishes.
+/// Transform of half a turn at the frequencies where the transform of a whole turn vanishes.
 struct Metric {
-    /// Bins of the padded rows.
+    /// Number of bins of the padded rows.
     length: f64,
-    /// For every row and frequency `u` that is used.
+    /// Columns of every row and frequency `u` that is used.
     columns: Vec<Column>,
     parts: usize,
 }
 
+/// Values of a row at a frequency `u`, for all `m` beyond the wedge.
 struct Column {
     part: usize,
     u: usize,
-    /// Number of `m`.
+    /// Number of frequencies `m`.
     count: usize,
-    /// For ascending `m` the real and imaginary parts of `A(m, u)`, then of `(-1)^m conj(A(-m, u))`, filled up with zeros
-    /// to a multiple of [`LANES`].
+    /// Real and imaginary parts of `A(m, u)`, then those of `(-1)^m conj(A(-m, u))`, for ascending `m`, padded with
+    /// zeros to a multiple of [`LANES`].
     values: [Vec<f32>; 4],
 }
 
-/// Sums side by side.
+/// Number of sums that are formed side by side.
 const LANES: usize = 8;
 
 impl Metric {
@@ -134,9 +135,9 @@ impl Metric {
         Metric { length: length as f64, columns, parts: sinograms.rows.len().min(ROWS) * BANDS }
     }
 
-    /// Absolute values outside of the wedge and their number, for an axis at each of the positions.
+    /// Returns the sum of absolute values outside the wedge and their number, for an axis at each of the positions.
     fn shares(&self, positions: &TrialPositions) -> Vec<Vec<[f64; 2]>> {
-        // all positions of a column while it is in the cache
+        // all positions of a column are evaluated while it is in the cache
         let sums_of = |Column { u, values, .. }: &Column| -> Vec<f64> {
             let turn = -2.0 * std::f64::consts::TAU * *u as f64 / self.length;
             let sum = |i| {
@@ -146,7 +147,7 @@ impl Metric {
             (0..positions.count).map(sum).collect()
         };
         let sums: Vec<Vec<f64>> = self.columns.par_iter().map(sums_of).collect();
-        // in the order of the columns, however many threads there are
+        // summed in the order of the columns, however many threads there are
         let mut shares = vec![vec![[0f64; 2]; self.parts]; positions.count];
         for (Column { part, count, .. }, sums) in self.columns.iter().zip(sums) {
             for (shares, sum) in shares.iter_mut().zip(sums) {
@@ -158,8 +159,8 @@ impl Metric {
     }
 }
 
-/// Sum of the absolute values of `a + rotation * b`, whose parts are given. Also compiled for newer processors with wider
-/// vectors, with the same results.
+/// Returns the sum of the absolute values of `a + rotation * b`, given by real and imaginary parts. Also compiled for
+/// processors with wider vectors, with the same results.
 #[multiversion(targets("x86_64+avx2"))]
 fn absolute_values(values: &[Vec<f32>; 4], rotation: [f32; 2]) -> f64 {
     let [a_re, a_im, b_re, b_im] = values;

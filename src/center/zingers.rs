@@ -1,19 +1,18 @@
-//! Zingers: values that a stray photon has raised. They would outweigh the noise of a scan.
+//! Zingers: values that a stray photon has raised, and that would outweigh the noise of a scan.
 
 use super::curve::median;
 use multiversion::multiversion;
 use rayon::prelude::*;
 use std::ops::Range;
 
-/// Values that stand out by this many times the local noise, among their neighbours in the row and in the angle, are
-/// replaced.
+/// Multiple of the local noise by which a zinger stands out among its neighbours in the row and in the angle.
 const STANDS_OUT: f32 = 7.0;
-/// From the middle to the ends of the square in which noise is local.
+/// Distance from the middle to the ends of the square in which noise is local.
 const NEAR: usize = 4;
 
-/// Values whose distances tell what is typical.
+/// Number of values from which the typical distance is estimated.
 const SAMPLED: usize = 65536;
-/// Lines that are searched at once, so that their distances stay in the cache.
+/// Number of lines that are searched at once, so that their distances stay in the cache.
 const LINES: usize = 64;
 
 /// Replaces zingers of a sinogram, `[projection][bin]`, by the median of their neighbours.
@@ -37,12 +36,12 @@ struct Lines<'a> {
 }
 
 impl<'a> Lines<'a> {
-    /// A line and the two on either side of it.
+    /// Returns a line and the two lines on either side of it.
     fn near(&self, p: usize) -> [&'a [f32]; 5] {
         [-2, -1, 0, 1, 2].map(|k| &self.values[mirrored(p as isize + k, self.count) * self.bins..][..self.bins])
     }
 
-    /// The typical distance of a value from the median of its neighbours, as a standard deviation.
+    /// Returns the typical distance of a value from the median of its neighbours, as a standard deviation.
     fn typical(&self) -> f32 {
         let wanted = SAMPLED.div_ceil(self.bins);
         let mut line = vec![0f32; self.bins];
@@ -53,7 +52,7 @@ impl<'a> Lines<'a> {
         1.4826 * median(sampled) as f32 + 1e-12
     }
 
-    /// Places of zingers in some lines, and what replaces them.
+    /// Returns the indices of zingers in a range of lines, with their replacements.
     fn zingers(&self, wanted: Range<usize>, typical: f32) -> Vec<(usize, f32)> {
         let bins = self.bins;
         let read = wanted.start.saturating_sub(NEAR)..(wanted.end + NEAR).min(self.count);
@@ -65,7 +64,7 @@ impl<'a> Lines<'a> {
         let stands_out = |p: usize, i: usize, distance: f32| {
             let (first, last) = (p.saturating_sub(NEAR), (p + NEAR).min(self.count - 1));
             let (from, to) = (i.saturating_sub(NEAR), (i + NEAR).min(bins - 1));
-            // what the sum of the distances in the square is at most
+            // largest sum of the distances in the square
             let mut left = distance * ((last - first + 1) * (to - from + 1)) as f32 / (STANDS_OUT * 1.25);
             (first..=last).all(|p| {
                 left -= line_of(p)[from..=to].iter().map(|&v| lesser(v, 6.0 * typical)).sum::<f32>();
@@ -91,7 +90,7 @@ impl<'a> Lines<'a> {
     }
 }
 
-/// An index that is mirrored at both ends.
+/// Returns an index that is mirrored at both ends.
 pub fn mirrored(i: isize, count: usize) -> usize {
     let count = count as isize;
     let inside = if i < 0 {
@@ -104,8 +103,9 @@ pub fn mirrored(i: isize, count: usize) -> usize {
     inside.clamp(0, count - 1) as usize
 }
 
-/// The distance of each value of the middle line from the median of its neighbours in the line, or in the others if that is
-/// less. Also compiled for newer processors with wider vectors, with the same results.
+/// Computes the distance of each value of the middle line from the median of its neighbours in the line, or from that
+/// of its neighbours in the other lines if it is less. Also compiled for processors with wider vectors, with the same
+/// results.
 #[multiversion(targets("x86_64+avx2"))]
 fn distances_from_medians(lines: [&[f32]; 5], distances: &mut [f32]) {
     let bins = distances.len();

@@ -14,16 +14,16 @@ use crate::profile::{Choice, Profile, ProfileStore, Throughput};
 use crate::report::{ProgressKind, Reporter};
 use crate::visible::Shown;
 
-/// Sides, bins and projections up to here keep every product of them in 64 bits.
+/// Largest number of pixels on a side, of bins or of projections, so that every product of them fits into 64 bits.
 const LARGEST: usize = 1 << 16;
 
-/// A kernel of a profile, to be checked and timed.
+/// A kernel of a profile that is to be checked and timed.
 pub(super) struct ProfileOffer<'a> {
     profile: &'a Profile,
     offer: Offer,
 }
 
-/// The text for stdout, and an error if a kernel is incorrect.
+/// Runs `fbp bench`; returns the text for stdout, and an error if a kernel is incorrect.
 pub fn bench(args: &BenchArgs) -> Result<(String, Result<()>)> {
     let protocol = protocol(args.size, args.bins, args.projections, args.passes)?;
     let slices = args.slices.map(|slices| within(slices, LARGEST, "--slices")).transpose()?;
@@ -88,7 +88,7 @@ pub fn bench(args: &BenchArgs) -> Result<(String, Result<()>)> {
     Ok((text, verdict))
 }
 
-/// The kernels that the flags select.
+/// Returns the filter for the kernels that the flags select.
 pub(super) fn offer_filter(args: &KernelSelectionArgs) -> OfferFilter {
     OfferFilter {
         algorithms: args.algorithm.clone(),
@@ -98,7 +98,7 @@ pub(super) fn offer_filter(args: &KernelSelectionArgs) -> OfferFilter {
     }
 }
 
-/// The problem that the flags describe.
+/// Checks that the value of a flag is between 1 and `most`.
 fn within(value: usize, most: usize, flag: &str) -> Result<usize> {
     match value {
         0 => Err(Error::usage(format!("{flag}: must be at least 1"))),
@@ -109,6 +109,7 @@ fn within(value: usize, most: usize, flag: &str) -> Result<usize> {
     }
 }
 
+/// Returns the problem that the flags describe.
 pub(super) fn protocol(
     size: usize,
     bins: Option<usize>,
@@ -125,7 +126,7 @@ pub(super) fn protocol(
     })
 }
 
-/// The requested profiles with the reason for each; without names the profile used for the device.
+/// Returns the requested profiles with the reason for each; without names, the profile that the device uses.
 pub(super) fn choices(names: &[String], store: &ProfileStore, found: &FoundDevice) -> Result<Vec<Choice>> {
     if names.is_empty() {
         return Ok(vec![store.for_device(None, &found.facts)?]);
@@ -144,7 +145,7 @@ pub(super) fn choices(names: &[String], store: &ProfileStore, found: &FoundDevic
     Ok(choices)
 }
 
-/// The selected kernels of some profiles.
+/// Returns the selected kernels of some profiles.
 pub(super) fn candidates<'a>(choices: &'a [Choice], wanted: &OfferFilter) -> Result<Vec<ProfileOffer<'a>>> {
     let mut candidates = Vec::new();
     for Choice { profile, .. } in choices {
@@ -169,7 +170,7 @@ pub(super) fn candidates<'a>(choices: &'a [Choice], wanted: &OfferFilter) -> Res
     Ok(candidates)
 }
 
-/// Header of the output: device, profiles and problem.
+/// Returns the header of the output: device, profiles and problem.
 fn head(found: &FoundDevice, choices: &[Choice], once: bool, p: &Protocol) -> String {
     let f = &found.facts;
     let clock = if f.clock_mhz > 0 { format!(" at up to {} MHz", f.clock_mhz) } else { String::new() };
@@ -193,9 +194,9 @@ fn head(found: &FoundDevice, choices: &[Choice], once: bool, p: &Protocol) -> St
     )
 }
 
-/// A line for every candidate; kernels that several profiles share are run once, and with `once` also listed once. They
-/// are checked on every problem and timed on the first. `own` is the profile with the rates of the device; `programs` is
-/// where those that are built are kept.
+/// Measures every candidate, a row for each. Kernels that several profiles share are run once, and with `once` also
+/// listed once. They are checked on every problem and timed on the first one. `own` is the profile with the rates of
+/// the device; `programs` stores the programs that are built.
 pub(super) fn measure(
     found: &FoundDevice,
     own: Option<&Profile>,
@@ -228,7 +229,7 @@ pub(super) fn measure(
     let mut bench = None;
     let mut rows: Vec<BenchRow> = Vec::new();
     for (number, ProfileOffer { profile, offer }) in candidates.iter().enumerate() {
-        // after an error a driver may return nothing but errors: then it is opened again
+        // after an error a driver may return nothing but errors: it is opened again
         let mut here = match bench.take().map_or_else(|| open(&references), Ok) {
             Ok(here) => here,
             Err(error) if rows.is_empty() => return Err(error),
@@ -278,7 +279,7 @@ pub(super) fn measure(
     Ok(rows)
 }
 
-/// Share of resident warps on a device with these rates, and what limits it.
+/// Returns the share of resident warps on a device with these rates, and its limiting resource.
 pub(super) fn resident(
     spec: &KernelSpec,
     rates: Option<&Throughput>,
@@ -288,7 +289,7 @@ pub(super) fn resident(
     Some((occupancy.share, occupancy.limit))
 }
 
-/// A line with what was measured.
+/// Returns the row with the results of a measurement.
 fn with_numbers(row: BenchRow, measured: &KernelTiming, protocol: &Protocol) -> BenchRow {
     let slices = f64::from(row.slices);
     BenchRow {

@@ -30,7 +30,7 @@ pub fn compare_stacks(a: &str, b: &str, mask: Option<f64>) -> Result<Comparison>
     Ok(accumulator.finish())
 }
 
-/// `fbp compare`: the text for stdout, and an error if the tolerance is exceeded.
+/// Runs `fbp compare`; returns the text for stdout, and an error if the tolerance is exceeded.
 pub fn compare(args: &CompareArgs) -> Result<(String, Result<()>)> {
     for (value, flag) in [(args.mask, "--mask"), (args.tolerance, "--tolerance")] {
         if let Some(value) = value

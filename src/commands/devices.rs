@@ -8,7 +8,7 @@ use crate::report::{ProgressKind, Reporter};
 use crate::units::human;
 use serde_json::json;
 
-/// `fbp devices`: a table, or JSON.
+/// Runs `fbp devices`; returns a table, or JSON.
 pub fn devices(args: &DevicesArgs) -> Result<String> {
     let store = ProfileStore::load()?;
     let reporter = Reporter::new(0, ProgressKind::None, None)?;

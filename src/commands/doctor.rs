@@ -17,7 +17,7 @@ use crate::report::{ProgressKind, Reporter};
 use crate::visible::Shown;
 use std::path::PathBuf;
 
-/// The text for stdout, and an error if something that is offered fails.
+/// Runs `fbp doctor`; returns the text for stdout, and an error if something that is offered fails.
 pub fn doctor(args: &DoctorArgs) -> Result<(String, Result<()>)> {
     let selector = args.device.as_deref().map(DeviceSelector::parse).transpose()?.unwrap_or_default();
     let store = ProfileStore::load()?;
@@ -37,7 +37,7 @@ pub fn doctor(args: &DoctorArgs) -> Result<(String, Result<()>)> {
     };
     let head = format!("{} [{}], driver {}; profile {profile} ({reason})", facts.name, facts.kind, facts.driver);
     reporter.note(&head);
-    // verdicts are of the programs that runs will use
+    // verdicts apply to the programs that runs will use
     let programs = ProgramStore::in_cache();
     refused_cache(&[PROGRAMS, TUNED]).iter().for_each(|warning| reporter.note_once(warning));
     let of_profile = choices.first().map(|choice| (choice.profile.step_sizes.clone(), choice.profile.fft.images));
@@ -66,7 +66,7 @@ pub fn doctor(args: &DoctorArgs) -> Result<(String, Result<()>)> {
     Ok((text, diagnosis.verdict()))
 }
 
-/// Which image formats the driver lists, and which of them work; the others are not used.
+/// Tests the image formats that the driver lists. Formats that do not work are not used.
 fn formats(session: &Session) -> Vec<Finding> {
     let listed = session.listed_image_formats();
     let mut findings = Vec::new();
@@ -88,7 +88,7 @@ fn formats(session: &Session) -> Vec<Finding> {
     findings
 }
 
-/// How rows of a detector are filtered here, by every method in the profiles.
+/// Tests the filters of detector rows of each width, by every method in the profiles.
 fn lengths(session: &mut Session, choices: &[Choice], bins: &[usize], reporter: &Reporter) -> Result<Vec<Finding>> {
     let mut findings: Vec<Finding> = Vec::new();
     for (choice, &bins) in choices.iter().flat_map(|choice| bins.iter().map(move |bins| (choice, bins))) {
@@ -116,8 +116,8 @@ fn lengths(session: &mut Session, choices: &[Choice], bins: &[usize], reporter: 
     Ok(findings)
 }
 
-/// What the device does around the filter, with usual parameters. A run tries its own, and lets the host do all of them if one
-/// is wrong, so a wrong step is avoided.
+/// Tests the device's steps around the filter, with usual parameters. A run tests its own steps and leaves all of them
+/// to the host if one is wrong, so a wrong step counts as avoided.
 fn steps(session: &mut Session, choices: &[Choice], reporter: &Reporter) -> Result<Vec<Finding>> {
     let mut findings = Vec::new();
     for check in StepCheck::all() {
@@ -154,17 +154,17 @@ fn steps(session: &mut Session, choices: &[Choice], reporter: &Reporter) -> Resu
     Ok(findings)
 }
 
-/// Any kernel of a profile that reads a buffer: the filter depends on what it feeds.
+/// Returns any kernel of a profile that reads a buffer: the filter depends on the kernel that it feeds.
 fn first_kernel(profile: &Profile, session: &Session) -> Option<KernelSpec> {
     let offers = profile.offers();
-    // one that reads floats, if there is one, because the host filters only for these
+    // preferably a kernel that reads floats, because the host filters only for these
     let offer = offers.iter().find(|o| o.parameters.storage() == Storage::Float).or(offers.first())?;
     let texel = offer.texels().last().copied()?;
     let problem = Problem::new(2, true);
     Some(KernelSpec::new(offer, profile, texel, problem, Some(&session.facts)))
 }
 
-/// Stores verdicts for later runs; returns the path.
+/// Stores verdicts for later runs; returns the path of the file.
 fn store_verdicts(found: &FoundDevice, rows: &[BenchRow], reporter: &Reporter) -> Option<PathBuf> {
     let mut cache = Verdicts::load(&found.facts)?;
     let tried = rows.iter().filter(|row| !matches!(row.verdict, Verdict::Skipped(_)));

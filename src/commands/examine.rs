@@ -1,11 +1,11 @@
-//! The process that reads an HDF5 file before the one that started it does.
+//! Trial reading of an HDF5 file in a process of its own, before the main process reads the file.
 
 use crate::error::{Error, Result};
 use crate::sink::described_volume;
 use crate::source::hdf5::{self, Hdf5Reading, Hdf5Verdict};
 use crate::source::{Stack, Stacks};
 
-/// Reads what standard input says, and returns what came of it as JSON.
+/// Reads the part of the file that standard input describes, and returns the verdict as JSON.
 pub fn examine_hdf5() -> Result<String> {
     let reading = hdf5::reading_to_examine()?;
     if let Hdf5Reading::Rows { file, dataset, slots, bytes } = &reading {
@@ -13,7 +13,7 @@ pub fn examine_hdf5() -> Result<String> {
     }
     let refused = match read(&reading) {
         Err(Error::Input(message)) => Some(message),
-        // the other process meets the same error
+        // the main process meets the same error
         Ok(()) | Err(_) => None,
     };
     Hdf5Verdict { refused }.to_json()
@@ -39,7 +39,7 @@ fn read(reading: &Hdf5Reading) -> Result<()> {
     Ok(())
 }
 
-/// Reads a row at the beginning, in the middle and at the end. Values that cannot be read are an error only where they are
+/// Reads a row of the first, the middle and the last page. Values that cannot be read are an error only where they are
 /// needed.
 fn read_rows(stack: &Stack) {
     let mut row = vec![0f32; stack.width()];

@@ -10,7 +10,7 @@ use clap_mangen::roff::{Roff, bold, roman};
 use std::path::{Path, PathBuf};
 use strum::VariantArray;
 
-/// The help of a command or the text of a topic.
+/// Returns the help of a command or the text of a topic.
 ///
 /// # Errors
 /// [`Error::Usage`] for a name that is neither.
@@ -43,7 +43,7 @@ pub fn help(args: &HelpArgs) -> Result<String> {
     Ok(found.render_long_help().to_string())
 }
 
-/// Writes the manual pages, one a command in section 1 and one a topic in section 7; returns their names.
+/// Writes the manual pages, one for each command in section 1 and one for each topic in section 7; returns their names.
 ///
 /// # Errors
 /// [`Error::Output`] when the directory cannot be written.
@@ -63,7 +63,7 @@ pub fn man(args: &ManArgs) -> Result<String> {
     Ok(written.iter().map(|path| format!("{}\n", path.shown())).collect())
 }
 
-/// The page of a command, and those of its subcommands.
+/// Writes the page of a command and those of its subcommands.
 fn commands(command: &Command, directory: &Path, written: &mut Vec<PathBuf>) -> Result<()> {
     let name = command.get_display_name().unwrap_or(command.get_name());
     let path = directory.join(format!("{name}.1"));
@@ -76,12 +76,12 @@ fn commands(command: &Command, directory: &Path, written: &mut Vec<PathBuf>) -> 
     command.get_subcommands().try_for_each(|part| commands(part, directory, written))
 }
 
-/// Writes a page in the place of an older one.
+/// Writes a page, replacing an older one.
 fn write_page(path: &Path, text: &str) -> Result<()> {
     OutputFile::new("--output", path, OutputKind::Manual, &InputSet::default(), None)?.write(text)
 }
 
-/// The page of a topic: its text as it is printed.
+/// Returns the page of a topic: its text as `fbp help` prints it.
 fn topic_page(topic: Topic) -> String {
     let name = format!("fbp-{topic}");
     let mut page = Roff::new();

@@ -12,7 +12,7 @@ use serde_json::json;
 use std::fmt;
 use std::path::Path;
 
-/// The scan of an HDF5 file, or why it has none, and its datasets.
+/// Describes the scan of an HDF5 file, or why it has none, and its datasets.
 fn hdf5_text(contents: &Hdf5Contents) -> String {
     let mut lines = Vec::new();
     match &contents.scan {
@@ -53,15 +53,15 @@ fn named(name: &str, value: &str) -> String {
     format!("{name:<16}{}", visible(value))
 }
 
-/// Extremes of the pages that are looked at unless all are asked for; a page is looked at as a whole.
+/// Number of values that are examined unless all pages are requested; pages are examined as a whole.
 const ENOUGH: usize = 1 << 26;
 
-/// The smallest and the largest value of some pages.
+/// The smallest and the largest value of some pages of a stack.
 #[derive(Default)]
 struct Extremes {
-    /// How many pages they are of.
+    /// Number of pages that were examined.
     pages: usize,
-    /// Of how many.
+    /// Number of all pages.
     of: usize,
     low: f32,
     high: f32,
@@ -69,7 +69,7 @@ struct Extremes {
 }
 
 impl Extremes {
-    /// Of all pages, or of as many as have enough values together, spread over all from the first to the last.
+    /// Examines all pages, or as many as have enough values together, spread evenly from the first to the last.
     fn of(stack: &Stack, all: bool) -> Result<Extremes> {
         let (height, area, count) = (stack.height(), stack.width() * stack.height(), stack.len());
         let pages = if all { count } else { (ENOUGH / area.max(1)).clamp(1, count) };
@@ -108,7 +108,7 @@ impl fmt::Display for Extremes {
     }
 }
 
-/// What a file of all slices says of its run.
+/// Describes the run that wrote a file of all slices.
 fn volume_text(volume: &VolumeDescription) -> String {
     let VolumeDescription { slices, unit, stamp, parts, .. } = volume;
     let (first, last) = (slices.first().unwrap_or(&0), slices.last().unwrap_or(&0));
@@ -121,7 +121,7 @@ fn volume_text(volume: &VolumeDescription) -> String {
     text + "\n"
 }
 
-/// `fbp info`: the contents of a stack, or the scan and the datasets of an HDF5 file.
+/// Runs `fbp info`: describes a stack, or the scan and the datasets of an HDF5 file.
 pub fn info(args: &InfoArgs) -> Result<String> {
     let volume = described_volume(Path::new(&args.path));
     if volume.is_none() && hdf5::is_hdf5(Path::new(&args.path)) {
@@ -131,7 +131,7 @@ pub fn info(args: &InfoArgs) -> Result<String> {
     let stack = Stack::open_by(&args.path, "PATH", memory::available() / 2, args.order_by)?;
     let values = Extremes::of(&stack, args.all_pages)?;
     let description = described(&stack.files()[0]);
-    // the same in all slices of a run
+    // all slices of a run have the same range
     let range = description.as_ref().and_then(|description| description.range);
     if args.json {
         return Ok(format!(

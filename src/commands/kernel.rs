@@ -16,7 +16,7 @@ use crate::visible::Shown;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
-/// `fbp kernel`: options and source of one kernel, or every kernel of a profile as files.
+/// Runs `fbp kernel`: prints options and source of one kernel, or writes every kernel of a profile to files.
 pub fn kernel(args: &KernelArgs) -> Result<String> {
     // a built-in profile needs no access to the user's directories
     let profile =
@@ -37,13 +37,13 @@ pub fn kernel(args: &KernelArgs) -> Result<String> {
     Ok(kernel_text(&profile, &source, args))
 }
 
-/// What of the flags influences kernels.
+/// Returns the problem that the flags describe, as far as it influences kernels.
 fn problem(args: &KernelArgs) -> Problem {
     let KernelArgs { bins, projections, .. } = *args;
     Protocol::check(bins, projections, args.size.unwrap_or(bins)).problem()
 }
 
-/// Text of a program, with a header that tells how to build and launch it.
+/// Returns the text of a program, with a header that tells how to build and launch it.
 fn kernel_text(profile: &Profile, source: &KernelSource, args: &KernelArgs) -> String {
     let side = args.size.unwrap_or(args.bins);
     let blocks = |edge: usize| side.div_ceil(edge);

@@ -48,13 +48,14 @@ use crate::steps::phase_doubts;
 use crate::units::Length;
 use std::path::Path;
 
-/// Adds to the flags of `--phase` what the HDF5 file says that they do not; what the user should know about all of it.
+/// Adds measures from the HDF5 file that the flags of `--phase` leave out; returns remarks for the user on all
+/// measures.
 fn add_measures(input: &InputArgs, steps: &mut StepArgs, has_pixel_size: bool) -> Result<Vec<Remark>> {
     let mut remarks = Vec::new();
     let complete = steps.energy_kev.is_some() && steps.distance.is_some() && has_pixel_size;
     if let (Some(_), Some(file), false) = (&steps.phase, &input.hdf5, complete) {
         let Input { kind: InputKind::Hdf5, datasets, .. } = Input::new(input)? else { return Ok(remarks) };
-        // the fields do not matter
+        // flats, darks and angles do not matter
         let scan = Hdf5Input { file: file.into(), data: datasets.data, ..Hdf5Input::default() };
         let measures = hdf5::measures(&scan)?;
         let mut used = |what: &str, measure: Option<Hdf5Measure>, flag_is_given: bool| {
@@ -74,7 +75,7 @@ fn add_measures(input: &InputArgs, steps: &mut StepArgs, has_pixel_size: bool) -
     Ok(remarks)
 }
 
-/// Refuses a directory with files that are not hidden, unless that was asked for.
+/// Refuses a directory with files that are not hidden, unless `overwrite` is set.
 fn refuse_filled(directory: &Path, overwrite: bool) -> Result<()> {
     let is_visible = |entry: std::fs::DirEntry| !entry.file_name().to_string_lossy().starts_with('.');
     if !overwrite && directory.read_dir().is_ok_and(|entries| entries.flatten().any(is_visible)) {

@@ -6,10 +6,10 @@ use crate::kernel::Problem;
 use crate::model::{ModelRow, of_paper, of_profile, stage_table, table, table_15};
 use crate::profile::ProfileStore;
 
-/// The number of projections in the paper's protocol (2.3), all with the same axis.
+/// The paper's protocol (2.3): its number of projections, all with the same axis.
 const PROBLEM: Problem = Problem::new(2048, true);
 
-/// `fbp model`: a table, or JSON.
+/// Runs `fbp model`; returns a table, or JSON.
 pub fn model(args: &ModelArgs) -> Result<String> {
     let store = ProfileStore::load()?;
     let (rows, head) = if args.profile.is_empty() { paper(&store) } else { (offered(&store, &args.profile)?, None) };
@@ -25,18 +25,18 @@ pub fn model(args: &ModelArgs) -> Result<String> {
     Ok(text)
 }
 
-/// The paper's kernel on every device with rates, and its operations.
+/// Returns the paper's kernel on every device with rates, and a table of its operations.
 fn paper(store: &ProfileStore) -> (Vec<ModelRow>, Option<String>) {
     let mut rows = Vec::new();
     for (profile, _) in store.iter() {
         rows.extend(of_paper(profile, PROBLEM));
     }
-    // the paper's operations: where the texture unit copies
+    // the paper's operations are those where the texture unit copies
     let head = rows.iter().find(|row| row.units.texture.is_some()).map(|row| format!("{}\n", table_15(&row.load)));
     (rows, head)
 }
 
-/// Every kernel of the requested profiles.
+/// Returns every kernel of the requested profiles.
 fn offered(store: &ProfileStore, names: &[String]) -> Result<Vec<ModelRow>> {
     let mut rows = Vec::new();
     for name in names {

@@ -1,4 +1,4 @@
-//! `fbp phantom`: analytic sinograms or projections, the true slices, and counts of a noisy detector.
+//! `fbp phantom`: analytic sinograms or projections, their true slices, and counts of a noisy detector.
 
 use super::refuse_filled;
 use crate::cli::PhantomArgs;
@@ -15,13 +15,13 @@ use rayon::prelude::*;
 use std::path::Path;
 use std::sync::atomic::AtomicBool;
 
-/// Brightest beam whose counts stay below 65535 at every pixel's gain.
+/// Largest number of photons of the beam for which counts stay below 65535 at every pixel's gain.
 const MOST_PHOTONS: f64 = 55000.0;
 
-/// Frames of flat fields, and of dark fields.
+/// Number of frames of the flat fields, and of the dark fields.
 const FIELDS: usize = 10;
 
-/// `fbp phantom`: writes the files and returns a line about them.
+/// Runs `fbp phantom`: writes the files and returns a line about them.
 pub fn phantom(args: &PhantomArgs) -> Result<String> {
     let scan = SimulatedScan::new(args)?;
     // everything is checked before anything is written
@@ -73,15 +73,15 @@ struct SimulatedScan<'a> {
     bins: usize,
     /// Bin that the rotation axis falls on.
     axis: f64,
-    /// In degrees.
+    /// Angle of each projection in degrees.
     angles: Vec<f64>,
     phantoms: Vec<Phantom>,
-    /// Pages are sinograms, not projections.
+    /// True if pages are sinograms rather than projections.
     sinograms: bool,
 }
 
 impl<'a> SimulatedScan<'a> {
-    /// The scan that the flags describe.
+    /// Builds the scan that the flags describe.
     ///
     /// # Errors
     /// [`Error::Usage`] for invalid flags, [`Error::Input`] for angles that cannot be read or do not match the number of
@@ -112,12 +112,12 @@ impl<'a> SimulatedScan<'a> {
         if self.sinograms { self.phantoms.len() } else { self.angles.len() }
     }
 
-    /// Rows of a page.
+    /// Returns the number of rows of a page.
     fn rows(&self) -> usize {
         if self.sinograms { self.angles.len() } else { self.phantoms.len() }
     }
 
-    /// Line integrals of a slice at one angle, with the noise that was asked for.
+    /// Computes line integrals of a slice at one angle, with the requested noise.
     fn fill_row(&self, slice: usize, projection: usize, out: &mut [f32]) {
         self.phantoms[slice].project_row(self.angles[projection].to_radians(), self.axis, out);
         if self.args.noise > 0.0 {
@@ -126,7 +126,7 @@ impl<'a> SimulatedScan<'a> {
         }
     }
 
-    /// Line integrals, `[row][bin]`.
+    /// Returns the line integrals of a page, `[row][bin]`.
     fn page(&self, page: usize) -> Vec<f32> {
         let mut values = vec![0f32; self.rows() * self.bins];
         values.par_chunks_mut(self.bins).enumerate().for_each(|(row, out)| match self.sinograms {
@@ -141,7 +141,7 @@ impl<'a> SimulatedScan<'a> {
         PageFiles { directory, prefix, width: self.bins, height: self.rows(), encoding, overwrite }
     }
 
-    /// Counts of a detector, with its flat and dark fields.
+    /// Writes counts of a detector, and its flat and dark fields.
     fn write_counts(&self, photons: f64, flats: &Path, darks: &Path) -> Result<()> {
         let (bins, rows) = (self.bins, self.rows());
         let detector = Detector { bins, rows, photons };
@@ -162,7 +162,7 @@ impl<'a> SimulatedScan<'a> {
             .write(FIELDS, |frame| counts(u32::MAX - (FIELDS + frame) as u32, &|row, rng| detector.dark_row(row, rng)))
     }
 
-    /// The slices that the projections come from, in one file.
+    /// Writes the slices that the projections come from to one file.
     fn write_truth(&self, path: &Path) -> Result<()> {
         let size = self.size;
         if let [phantom] = &self.phantoms[..] {
@@ -190,7 +190,7 @@ fn positive(value: usize, flag: &str) -> Result<usize> {
     }
 }
 
-/// Refuses numbers that are not finite, and a beam that clips.
+/// Refuses numbers that are not finite, and a beam that would clip the counts.
 fn check_numbers(args: &PhantomArgs) -> Result<()> {
     for (value, flag) in [
         (args.overall_angle, "--overall-angle"),
@@ -212,7 +212,7 @@ fn check_numbers(args: &PhantomArgs) -> Result<()> {
     }
 }
 
-/// Angles in degrees, one for each projection.
+/// Returns the angles in degrees, one for each projection.
 fn angles(args: &PhantomArgs, projections: usize) -> Result<Vec<f64>> {
     let Some(file) = &args.angles else {
         return Ok(even_angles(args.start_angle, args.overall_angle, projections));
@@ -235,7 +235,7 @@ fn angles(args: &PhantomArgs, projections: usize) -> Result<Vec<f64>> {
 const LINES: Encoding = Encoding { dtype: Dtype::F32, range: None };
 const COUNTS: Encoding = Encoding { dtype: Dtype::U16, range: Some((0.0, 65535.0)) };
 
-/// A directory for pages of `width x height` as single files `prefix_00000.tif` ...
+/// A directory for pages of `width x height` in separate files `prefix_00000.tif` ...
 struct PageFiles<'a> {
     directory: &'a Path,
     prefix: &'a str,

@@ -6,7 +6,7 @@ use crate::files::read_text;
 use crate::profile::{Profile, ProfileStore};
 use crate::visible::Shown;
 
-/// `fbp profiles list|show|check`.
+/// Runs `fbp profiles list|show|check`.
 pub fn profiles(action: &ProfilesAction) -> Result<String> {
     let mut text = String::new();
     match action {

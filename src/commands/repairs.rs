@@ -1,24 +1,25 @@
-//! What replaced values and lost projections mean for a result, and the flags that help.
+//! Consequences of replaced values and lost projections for a result, and the flags that help.
 
 use crate::remark::{Doubt, DoubtKind};
 use crate::steps::{Repairs, Stripes, ranges};
 
-/// What was asked for that decides which flags help.
+/// Options of a command that decide which flags help.
 pub(super) struct RepairFlags<'a> {
     pub sinograms: bool,
     pub stripes: &'a [Stripes],
     pub command: RepairCommand<'a>,
 }
 
+/// The command that repairs belong to.
 #[derive(Clone, Copy)]
 pub(super) enum RepairCommand<'a> {
-    /// `fbp reconstruct`, with what `--exclude` leaves out.
+    /// `fbp reconstruct`, with the projections that `--exclude` names.
     Reconstruct { excluded: &'a str },
     /// `fbp preprocess`.
     Preprocess,
 }
 
-/// Reasons to doubt a result that come from its data.
+/// Returns reasons to doubt a result that come from its data.
 pub(super) fn doubts(repairs: &Repairs, flags: &RepairFlags) -> Vec<Doubt> {
     let mut doubts = Vec::new();
     let c = repairs.clamped;
@@ -53,7 +54,7 @@ pub(super) fn doubts(repairs: &Repairs, flags: &RepairFlags) -> Vec<Doubt> {
     doubts
 }
 
-/// What replaced values do to slices, and the flags that help, if there are too many.
+/// Returns a doubt about the effect of replaced values on slices if there are too many, with the flags that help.
 fn defects(repairs: &Repairs, flags: &RepairFlags) -> Option<Doubt> {
     let Repairs { spoilt_rows, failing_bins, .. } = repairs;
     let mut faults = Vec::new();
@@ -98,7 +99,7 @@ fn defects(repairs: &Repairs, flags: &RepairFlags) -> Option<Doubt> {
     ))
 }
 
-/// Projections without light, and how to leave them out, too.
+/// Returns a doubt about projections without light, with the flag that excludes them as well.
 fn unlit(projections: &[usize], command: RepairCommand) -> Option<Doubt> {
     let list = ranges(projections);
     let (what, them) = match projections {

@@ -14,7 +14,7 @@ use crate::visible::Shown;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 
-/// Writes the page from the record, the slices and, if it is still there, the input.
+/// Runs `fbp report`: writes the page from the record, the slices and, if it is still available, the input.
 pub fn report(args: &ReportArgs, cancelled: &AtomicBool) -> Result<()> {
     let reporter = Reporter::new(Messages::verbosity(args.verbose, args.quiet), ProgressKind::None, None)?;
     let page = OutputFile::new("--output", &args.output, OutputKind::Html, &InputSet::new([args.run.as_path()]), None)?;
@@ -56,7 +56,7 @@ pub fn report(args: &ReportArgs, cancelled: &AtomicBool) -> Result<()> {
     RunPage { job: &job, target: &target, record: &record, gathered: &gathered, source }.write(&page)
 }
 
-/// The record that a path stands for.
+/// Finds the record that a path refers to.
 fn record_of(run: &Path) -> Result<PathBuf> {
     let mut beside = run.file_name().unwrap_or_default().to_owned();
     beside.push(RECORD_END);
@@ -79,7 +79,7 @@ fn record_of(run: &Path) -> Result<PathBuf> {
     }
 }
 
-/// Where the slices of a record are now: beside it, wherever they were written.
+/// Returns the present place of the slices of a record: beside it, wherever they were written.
 fn target_of(job: &Job, record: &Path) -> Result<Target> {
     let written = job
         .execution
@@ -95,7 +95,7 @@ fn target_of(job: &Job, record: &Path) -> Result<Target> {
     Target::parse(&here.join(name).to_string_lossy())
 }
 
-/// How the slices are stored.
+/// Returns the encoding of the slices.
 fn encoding(job: &Job, range: Option<(f32, f32)>) -> Encoding {
     let fixed = match job.recipe.values.scaling {
         Some(Scaling::Fixed(Interval { low, high })) => Some((low as f32, high as f32)),
@@ -104,7 +104,7 @@ fn encoding(job: &Job, range: Option<(f32, f32)>) -> Encoding {
     Encoding { dtype: job.recipe.values.dtype, range: range.or(fixed) }
 }
 
-/// The input of the run, or why it is not there any more.
+/// Opens the input of the run, or returns the reason why it is no longer available.
 fn input_of(job: &Job, record: &RecordFile, cancelled: &AtomicBool) -> Result<std::result::Result<Source, String>> {
     match Source::open(job, &Reporter::silent(), cancelled) {
         Err(error @ Error::Interrupted(_)) => Err(error),

@@ -1,6 +1,6 @@
 //! The architecture of a device, from the properties that its driver reports. Profiles match these names.
 
-/// NVIDIA compute capability (major, minor range) to architecture.
+/// Architectures of NVIDIA devices by compute capability: major version, range of minor versions, name.
 const COMPUTE_CAPABILITIES: &[(u32, u32, u32, &str)] = &[
     (1, 0, 9, "gt200"),
     (2, 0, 9, "fermi"),
@@ -17,7 +17,7 @@ const COMPUTE_CAPABILITIES: &[(u32, u32, u32, &str)] = &[
     (12, 0, 9, "blackwell"),
 ];
 
-/// AMD device names (drivers report the chip's code name or gfx number) to architecture; the longest prefix wins.
+/// Architectures of AMD devices by device name (the chip's code name or gfx number); the longest matching prefix wins.
 const AMD_CHIPS: &[(&str, &str)] = &[
     ("cypress", "vliw5"),
     ("juniper", "vliw5"),
@@ -52,7 +52,7 @@ const AMD_CHIPS: &[(&str, &str)] = &[
     ("gfx12", "rdna"),
 ];
 
-/// Architecture of an NVIDIA device with this compute capability.
+/// Returns the architecture of an NVIDIA device with this compute capability.
 pub fn of_compute_capability(major: u32, minor: u32) -> Option<&'static str> {
     COMPUTE_CAPABILITIES
         .iter()
@@ -60,7 +60,7 @@ pub fn of_compute_capability(major: u32, minor: u32) -> Option<&'static str> {
         .map(|entry| entry.3)
 }
 
-/// Architecture of an AMD device with this OpenCL name (`Tahiti`, `gfx90a:sramecc+:xnack-`).
+/// Returns the architecture of an AMD device with this OpenCL name (`Tahiti`, `gfx90a:sramecc+:xnack-`).
 pub fn of_amd_name(name: &str) -> Option<&'static str> {
     let name = name.to_lowercase();
     AMD_CHIPS
@@ -70,7 +70,7 @@ pub fn of_amd_name(name: &str) -> Option<&'static str> {
         .map(|entry| entry.1)
 }
 
-/// Every architecture name that a profile may match.
+/// Returns every architecture name that a profile may match.
 pub fn words() -> Vec<&'static str> {
     let mut words: Vec<&str> =
         COMPUTE_CAPABILITIES.iter().map(|entry| entry.3).chain(AMD_CHIPS.iter().map(|entry| entry.1)).collect();

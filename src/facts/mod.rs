@@ -17,7 +17,7 @@ pub enum DeviceKind {
     Accelerator,
 }
 
-/// Channels of an image texel.
+/// The channels of an image texel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[serde(rename_all = "UPPERCASE")]
 pub enum Channels {
@@ -27,7 +27,7 @@ pub enum Channels {
 }
 
 impl Channels {
-    /// Number of channels.
+    /// Returns the number of channels.
     pub fn count(self) -> usize {
         match self {
             Channels::R => 1,
@@ -37,7 +37,7 @@ impl Channels {
     }
 }
 
-/// Type of each channel of an image texel.
+/// The type of each channel of an image texel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Display, Serialize)]
 #[serde(rename_all = "kebab-case")]
 #[strum(serialize_all = "kebab-case")]
@@ -54,7 +54,7 @@ pub struct ImageFormat {
 }
 
 impl ImageFormat {
-    /// The formats that a sinogram can be stored in.
+    /// Formats that a sinogram can be stored in.
     pub const ALL: [ImageFormat; 6] = [
         ImageFormat::new(Channels::R, ChannelType::Half),
         ImageFormat::new(Channels::RG, ChannelType::Half),
@@ -64,12 +64,12 @@ impl ImageFormat {
         ImageFormat::new(Channels::RGBA, ChannelType::Float),
     ];
 
-    /// A format of these channels.
+    /// Returns the format with these channels.
     pub const fn new(channels: Channels, channel_type: ChannelType) -> Self {
         ImageFormat { channels, channel_type }
     }
 
-    /// Bytes of a texel.
+    /// Returns the number of bytes of a texel.
     pub fn bytes(self) -> usize {
         let channel = match self.channel_type {
             ChannelType::Float => 4,
@@ -88,8 +88,9 @@ impl fmt::Display for ImageFormat {
 /// Properties of an OpenCL device, read once and then passed on as data. Sizes are in bytes unless stated otherwise.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct DeviceFacts {
-    /// Index of the platform and of the device in it, as in `--device 0:1`.
+    /// Index of the platform, as in `--device 0:1`.
     pub platform_index: usize,
+    /// Index of the device in its platform.
     pub device_index: usize,
     pub platform: String,
     pub name: String,
@@ -102,7 +103,7 @@ pub struct DeviceFacts {
     pub driver: String,
     pub version: String,
     pub c_version: String,
-    /// Whether the compiler accepts `-cl-std=CL2.0`.
+    /// True if the compiler accepts `-cl-std=CL2.0`.
     pub accepts_opencl_c_2: bool,
     pub compute_units: u32,
     pub clock_mhz: u32,
@@ -112,7 +113,7 @@ pub struct DeviceFacts {
     pub constant_buffer: u64,
     pub global_memory: u64,
     pub max_allocation: u64,
-    /// Whether the driver reports image support; only [`DeviceFacts::image_formats`] is trusted.
+    /// True if the driver reports image support; only [`DeviceFacts::image_formats`] is trusted.
     pub images: bool,
     /// Largest two-dimensional image, in texels.
     pub image_max: [usize; 2],
@@ -122,7 +123,7 @@ pub struct DeviceFacts {
 }
 
 impl DeviceFacts {
-    /// Whether the driver lists an extension.
+    /// Reports whether the driver lists an extension.
     pub fn has(&self, extension: &str) -> bool {
         self.extensions.iter().any(|e| e == extension)
     }

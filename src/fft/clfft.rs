@@ -17,7 +17,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 /// The library while plans exist; the lock is held for every call.
 static LIBRARY: Mutex<Option<Library>> = Mutex::new(None);
 
-/// clFFT, set up, and how many plans use it.
+/// clFFT after its set-up, with the number of plans that use it.
 struct Library {
     clfft: sys::ClFft,
     plans: usize,
@@ -47,8 +47,8 @@ fn open() -> Result<Library> {
     }
 }
 
-/// Tears the library down with all plans that there are, for a process that ends without dropping them: the library complains on
-/// stderr about what is left.
+/// Tears the library down with all existing plans, for a process that ends without dropping them: the library complains
+/// on stderr about plans that are left.
 pub fn tear_down() {
     tear_down_locked(&mut lock());
 }
@@ -60,7 +60,7 @@ fn tear_down_locked(library: &mut Option<Library>) {
     }
 }
 
-/// Whether clFFT can transform rows of this length: its radices are 2, 3, 5, 7, 11 and 13.
+/// Reports whether clFFT can transform rows of this length: its radices are 2, 3, 5, 7, 11 and 13.
 pub fn supports(length: usize) -> bool {
     let mut rest = length;
     for radix in sys::RADICES {
@@ -78,8 +78,8 @@ struct ClFftPlan {
 }
 
 impl ClFftPlan {
-    /// Bakes a plan for `batch` arrays with these sides, the one along which values are next to each other first. This
-    /// compiles kernels and can take seconds the first time on a device.
+    /// Bakes a plan for `batch` arrays with these sides, first the one along which values are contiguous. This compiles
+    /// kernels and can take seconds the first time on a device.
     ///
     /// # Errors
     /// A device error when clFFT is missing, cannot do a length, or its kernels do not build.
@@ -151,7 +151,7 @@ impl ClFftPlan {
 pub struct ClFftRows(ClFftPlan);
 
 impl ClFftRows {
-    /// Bakes the plan, as all plans of clFFT.
+    /// Bakes the plan for `batch` rows of `length` complex values.
     ///
     /// # Errors
     /// A device error when clFFT is missing, cannot do the length, or its kernels do not build.
@@ -160,10 +160,10 @@ impl ClFftRows {
     }
 }
 
-/// Transforms of images, among the uploads.
+/// Transforms of images, in the queue of uploads.
 struct ClFftImages(ClFftPlan);
 
-/// A transform of `count` images of `[width, height]` by clFFT.
+/// Returns a transform of `count` images of `[width, height]` by clFFT.
 ///
 /// # Errors
 /// A device error when clFFT is missing, cannot do the lengths, or its kernels do not build.
@@ -180,7 +180,7 @@ fn failure(session: &Session, what: &str) -> Error {
 }
 
 impl Library {
-    /// A new plan for arrays with one or two sides, counted.
+    /// Creates a plan for arrays with one or two sides, and counts it.
     fn create(&mut self, session: &Session, sides: &[usize]) -> Result<sys::PlanHandle> {
         let dimensions = match sides.len() {
             1 => sys::ONE_DIMENSION,

@@ -12,7 +12,7 @@ use rustfft::{Fft, FftPlanner, num_complex::Complex};
 use std::ops::Range;
 use std::sync::Arc;
 
-/// Downloads the rows, transforms them on all processors, and uploads them again.
+/// Transforms of rows on the host: downloads the rows, transforms them on all processors, and uploads them again.
 pub struct HostRows {
     rows: Vec<[f32; 2]>,
     forward: Arc<dyn Fft<f32>>,
@@ -20,7 +20,7 @@ pub struct HostRows {
 }
 
 impl HostRows {
-    /// For `batch` rows of `length` complex values.
+    /// Plans transforms of `batch` rows of `length` complex values.
     pub fn new(length: usize, batch: usize) -> Self {
         let mut planner = FftPlanner::new();
         HostRows {
@@ -55,11 +55,11 @@ impl RowTransform for HostRows {
     }
 }
 
-/// Slices whose filtered rows are interleaved together, so that writes are contiguous.
+/// Number of slices whose filtered rows are interleaved together, so that writes are contiguous.
 const TOGETHER: usize = 16;
 
-/// Filters rows `[slice][projection][bin]` into the compound sinogram `[projection][guard, bin, guard][slice]` as
-/// `filter.cl` does, on all processors.
+/// The filter on the host: filters rows `[slice][projection][bin]` into the compound sinogram `[projection][guard, bin,
+/// guard][slice]` as `filter.cl` does, on all processors.
 pub struct HostFilter {
     bins: usize,
     slices: usize,
@@ -72,7 +72,8 @@ pub struct HostFilter {
 }
 
 impl HostFilter {
-    /// For sinograms with a weight for every projection; `spectrum` includes the factor `1 / length` of the inverse.
+    /// Plans the filter of sinograms with a weight for every projection; `spectrum` includes the factor `1 / length` of
+    /// the inverse transform.
     pub fn new(
         bins: usize,
         slices: usize,
@@ -94,7 +95,7 @@ impl HostFilter {
         }
     }
 
-    /// Filters some projections of the slices that `rows` has; the other slices of the sinogram become 0.
+    /// Filters some projections of the slices in `rows`; the other slices of the sinogram become 0.
     pub fn run(&self, projections: Range<usize>, rows: &[f32], sinogram: &mut [f32]) {
         self.interleave(projections, rows, sinogram, |values, scratch| {
             self.forward.process_with_scratch(values, scratch);
@@ -103,7 +104,7 @@ impl HostFilter {
         });
     }
 
-    /// Stores the rows as they are.
+    /// Stores the rows in the compound sinogram without filtering them.
     pub fn store(&self, projections: Range<usize>, rows: &[f32], sinogram: &mut [f32]) {
         self.interleave(projections, rows, sinogram, |_, _| {});
     }
@@ -166,7 +167,7 @@ impl HostFilter {
     }
 }
 
-/// Combines two rows into one complex row, padded to its length: see `padding.cl`.
+/// Combines two rows into one complex row that is padded to the length of `values`; see `padding.cl`.
 pub(super) fn pad_rows(
     padding: Padding,
     real: Option<&[f32]>,

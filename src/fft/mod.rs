@@ -23,7 +23,7 @@ use std::f32::consts::TAU;
 /// A transform of `batch` rows of `length`. `rows` must be able to hold them and is overwritten.
 ///
 /// Uses clFFT if it works here for this length, else the host, with the reason. clFFT reports that a plan is ready even
-/// if the device's compiler rejected its kernels (newer compilers do for many lengths), so the plan is tested.
+/// if the device's compiler rejected its kernels (as newer compilers do for many lengths), so the plan is tested.
 ///
 /// # Errors
 /// A device error when clFFT is not installed.

@@ -27,7 +27,7 @@ pub struct RowStage {
 #[derive(Default)]
 pub struct Filtered {
     pub events: Vec<Event>,
-    /// On the host.
+    /// Time that filtering took on the host.
     pub host: Duration,
 }
 
@@ -39,12 +39,12 @@ struct BatchShape {
     guard: usize,
     storage: Storage,
     rows: RowFilter,
-    /// Of the compound sinogram.
+    /// Bytes of the compound sinogram.
     sinogram_bytes: usize,
 }
 
 impl BatchShape {
-    /// Complex values of the padded rows of all slices.
+    /// Returns the number of complex values of the padded rows of all slices.
     fn padded(&self) -> usize {
         self.slices * self.pairs() * self.stride()
     }
@@ -57,12 +57,12 @@ impl BatchShape {
         session.expect_length(rows, first + valid * self.projections * self.bins, "sinograms")
     }
 
-    /// Complex rows of one slice.
+    /// Returns the number of complex rows of one slice.
     fn pairs(&self) -> usize {
         self.projections.div_ceil(2)
     }
 
-    /// Values from one filtered row to the next.
+    /// Returns the number of values from one filtered row to the next.
     fn stride(&self) -> usize {
         self.rows.stride(self.bins)
     }
@@ -77,14 +77,14 @@ enum FilterBackend {
 /// Filtered rows of some slices.
 #[derive(Clone, Copy)]
 enum FilteredRows<'a> {
-    /// `[slice][pair][stride]`.
+    /// Complex rows `[slice][pair][stride]`, each of two real rows.
     Pairs(&'a Buffer<[f32; 2]>),
-    /// `[slice][projection][bin]`, from this value on.
+    /// Real rows `[slice][projection][bin]`, from the given index on.
     Planar(&'a Buffer<f32>, usize),
 }
 
 impl FilteredRows<'_> {
-    /// The value that they start at.
+    /// Returns the index of the first value.
     fn first(self) -> u64 {
         match self {
             FilteredRows::Pairs(_) => 0,
@@ -92,7 +92,7 @@ impl FilteredRows<'_> {
         }
     }
 
-    /// Checks that those of so many slices are there.
+    /// Checks that the buffer holds the rows of `slices` slices.
     fn check(self, session: &Session, s: BatchShape, slices: usize) -> Result<()> {
         match self {
             FilteredRows::Pairs(rows) => session.expect_length(rows, slices * s.pairs() * s.stride(), "filtered rows"),
@@ -102,7 +102,7 @@ impl FilteredRows<'_> {
         }
     }
 
-    /// Passes them to a kernel.
+    /// Passes the rows to a kernel.
     fn pass(self, launch: Launch) -> Result<Launch> {
         match self {
             FilteredRows::Pairs(rows) => launch.handle(rows),
@@ -117,29 +117,30 @@ struct RowKernels {
     interleave: Kernel,
     filter: FilterKernels,
     spectrum: Buffer<f32>,
-    /// Of every part of the scan.
+    /// Weights of the projections of every part of the scan.
     weights: Vec<Buffer<f32>>,
 }
 
 enum FilterKernels {
-    /// The transform is missing until it is needed.
+    /// Transform that is created when it is first needed, with kernels around it.
     Transform {
         pad: Kernel,
         multiply: Kernel,
         transform: Option<Box<dyn RowTransform>>,
-        /// `[slice][pair][stride]`.
+        /// Padded rows `[slice][pair][stride]`.
         spectra: Buffer<[f32; 2]>,
     },
     Fused {
         kernel: Kernel,
         turns: Buffer<[f32; 2]>,
-        /// Filtered rows, unless they take the place of the rows.
+        /// Filtered rows, unless they replace the rows.
         filtered: Option<Buffer<f32>>,
     },
 }
 
 impl RowStage {
-    /// Builds kernels and allocates memory. A fused kernel that gives wrong values here is replaced by a transform.
+    /// Builds kernels and allocates memory. A fused kernel that computes wrong values on this device is replaced by a
+    /// transform.
     pub fn new(session: &Session, setup: FilterSetup) -> Result<Self> {
         let FilterSetup { spec, rows, bins, projections, .. } = setup;
         let slices = spec.slices as usize;
@@ -177,7 +178,7 @@ impl RowStage {
         Ok(RowStage { backend, shape, peak_bits, note })
     }
 
-    /// Creates a transform if one is needed: `given`, or the best that works here.
+    /// Creates a transform if one is needed: `given`, or the best one that works here.
     pub fn ready(&mut self, session: &Session, given: Option<Box<dyn RowTransform>>) -> Result<()> {
         if let FilterBackend::Spectra(stage) = &mut self.backend {
             let why = stage.ready(session, given, self.shape.projections)?;
@@ -202,7 +203,7 @@ impl RowStage {
         Ok(())
     }
 
-    /// Filters a part of the scan into `sinogram`: only that is in it afterwards.
+    /// Filters a part of the scan into `sinogram`, which afterwards holds only that part.
     pub fn run(&mut self, session: &Session, batch: &RowBatch, sinogram: &mut SinogramStore) -> Result<Filtered> {
         self.ready(session, None)?;
         let RowBatch { rows, first, valid, .. } = *batch;
@@ -227,7 +228,7 @@ impl RowStage {
         }
     }
 
-    /// Stores all rows as they are, unfiltered: the compound sinogram then holds known values, or their spectra.
+    /// Stores all rows without filtering them: the compound sinogram then holds known values, or their spectra.
     pub fn store_rows(
         &mut self,
         session: &Session,
@@ -256,13 +257,13 @@ impl RowStage {
         Ok(())
     }
 
-    /// The factors by which half storage scaled every slice.
+    /// Returns the largest values of every slice, as bits, by which half storage scales.
     pub fn peaks(&self) -> &Buffer<u32> {
         &self.peak_bits
     }
 }
 
-/// Combines two real rows of a batch into each complex one, padded to the stride in memory.
+/// Combines each two real rows of a batch into a complex one that is padded to the stride in memory.
 fn padded(
     session: &Session,
     s: BatchShape,
@@ -281,7 +282,7 @@ fn padded(
         .value(s.stride() as i32)?
         .value(s.projections as i32)?
         .value(valid as i32)?;
-    // SAFETY: both buffers were checked; what is beyond the valid rows is not read.
+    // SAFETY: both buffers were checked; values beyond the valid rows are not read.
     unsafe { launch.run(&[ROW_GROUP, s.pairs(), s.slices], Some(&[ROW_GROUP, 1, 1])) }
 }
 
@@ -296,7 +297,7 @@ fn host_filter(setup: &FilterSetup) -> HostFilter {
     )
 }
 
-/// Maps rows and sinogram for the host's filter; without copies if the device is the host.
+/// Maps rows and sinogram for the filter on the host, without copies if the device is the host.
 fn on_host(
     session: &Session,
     shape: BatchShape,
@@ -348,7 +349,7 @@ impl RowKernels {
         })
     }
 
-    /// Filters two rows of noise and compares them with the host's.
+    /// Filters two rows of noise and compares them with the host's result.
     fn try_fused(&self, session: &Session, setup: &FilterSetup) -> Result<()> {
         let FilterSetup { bins, spec, .. } = *setup;
         let projections = 2;
@@ -362,7 +363,7 @@ impl RowKernels {
         session.write(&mut buffer, &rows, "noise")?;
         let storage = spec.parameters.storage();
         let shape = BatchShape { bins, projections, slices: 1, guard: 0, storage, rows: setup.rows, sinogram_bytes: 0 };
-        // in place, which is more than if it is elsewhere
+        // in place, which is stricter than into another buffer
         self.fused(session, shape, (&buffer, 0, 1), (&buffer, 0))?;
         let mut got = vec![0f32; rows.len()];
         session.read(&buffer, &mut got, "filtered noise")?;
@@ -380,7 +381,7 @@ impl RowKernels {
         )))
     }
 
-    /// Rows as they are, where filtered ones would be or in a place of their own.
+    /// Returns the rows without filtering: in place, or padded if filtered rows would be.
     fn unfiltered<'a>(&'a self, session: &Session, s: BatchShape, rows: &'a Buffer<f32>) -> Result<FilteredRows<'a>> {
         let FilterKernels::Transform { pad, spectra, .. } = &self.filter else {
             return Ok(FilteredRows::Planar(rows, 0));
@@ -418,7 +419,7 @@ impl RowKernels {
         unsafe { launch.run(&[items, s.pairs().next_multiple_of(side), valid], Some(&[items, side, 1])) }
     }
 
-    /// Where the filtered rows of a batch are.
+    /// Returns the filtered rows of a batch.
     fn filtered<'a>(&'a self, rows: &'a Buffer<f32>, first: usize) -> FilteredRows<'a> {
         match &self.filter {
             FilterKernels::Transform { spectra, .. } => FilteredRows::Pairs(spectra),
@@ -427,7 +428,7 @@ impl RowKernels {
         }
     }
 
-    /// Filters rows.
+    /// Filters rows of a batch.
     fn filter(
         &mut self,
         session: &Session,
@@ -454,7 +455,7 @@ impl RowKernels {
         Ok(vec![padded, forward, multiplied, transform.backward(session, spectra)?])
     }
 
-    /// Stores rows of so many slices in the compound sinogram, with the weights of the projections of a part.
+    /// Stores rows of `valid` slices in the compound sinogram, with the weights of the projections of a part.
     fn store(
         &self,
         session: &Session,

@@ -10,15 +10,15 @@ use opencl3::event::Event;
 use opencl3::kernel::Kernel;
 use opencl3::memory::Buffer;
 
-/// Makes spectra of rows.
+/// The stage that computes the filtered spectra of rows.
 pub(super) struct SpectraStage {
     method: SpectraMethod,
     rows: RowFilter,
     bins: usize,
     slices: usize,
-    /// Factors of the filter, and of none.
+    /// Factors of the filter, and constant factors for unfiltered rows.
     spectra: [Buffer<f32>; 2],
-    /// Of every part of the scan.
+    /// Weights of the projections of every part of the scan.
     weights: Vec<Buffer<f32>>,
 }
 
@@ -27,14 +27,14 @@ enum SpectraMethod {
         kernel: Kernel,
         turns: Buffer<[f32; 2]>,
     },
-    /// Items with memory of their own.
+    /// Kernel whose work-items each have scratch memory of their own.
     Vector {
         kernel: Kernel,
         turns: Buffer<[f32; 2]>,
         scratch: Buffer<[f32; 2]>,
         items: usize,
     },
-    /// The transform is missing until it is needed.
+    /// Transform that is created when it is first needed, with kernels around it.
     Transform {
         pad: Kernel,
         keep: Kernel,
@@ -43,11 +43,11 @@ enum SpectraMethod {
     },
 }
 
-/// Which factors frequencies are multiplied by.
+/// The factors that frequencies are multiplied by.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Factors {
     Filter = 0,
-    /// Those of an unfiltered row.
+    /// Factors of an unfiltered row.
     Flat = 1,
 }
 
@@ -112,7 +112,7 @@ impl SpectraStage {
         Ok(why)
     }
 
-    /// Spectra of a part of the scan.
+    /// Computes spectra of a part of the scan.
     pub fn run(
         &mut self,
         session: &Session,
@@ -158,7 +158,7 @@ impl SpectraStage {
     }
 }
 
-/// What spectra of a pass are made from; all buffers have been checked.
+/// Inputs of a pass; all buffers have been checked.
 struct SpectraPass<'a> {
     batch: &'a RowBatch<'a>,
     sinogram: &'a SinogramStore,
@@ -171,7 +171,7 @@ struct SpectraPass<'a> {
 }
 
 impl SpectraPass<'_> {
-    /// By `filter_spectra`, started with a global and a local size.
+    /// Computes spectra by `filter_spectra`, launched with a global and a local size.
     fn by_kernel(
         &self,
         session: &Session,
@@ -201,7 +201,7 @@ impl SpectraPass<'_> {
         Ok(vec![unsafe { launch.run(global, Some(local)) }?])
     }
 
-    /// By a transform of rows of `length`, between `pad_rows` and `keep_spectra`.
+    /// Computes spectra by a transform of rows of `length`, between `pad_rows` and `keep_spectra`.
     fn by_transform(
         &self,
         session: &Session,

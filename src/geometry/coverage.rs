@@ -1,18 +1,19 @@
-//! Which part of a turn angles cover.
+//! The part of a turn that angles cover.
 
-/// How angles lie on a circle.
+/// The distribution of angles on a circle.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Coverage {
     /// Degrees after which angles repeat themselves.
     pub period: f64,
     /// The largest gap between neighbours, in degrees.
     pub gap: f64,
-    /// The step between the other neighbours: half of what they cover is covered in steps of at most this.
+    /// Step between the other neighbours in degrees: half of the range that they cover is covered in steps of at most
+    /// this.
     pub step: f64,
 }
 
 impl Coverage {
-    /// Of angles in degrees on a circle of `period` degrees; of none nothing is covered.
+    /// Returns the coverage of angles in degrees on a circle of `period` degrees; without angles nothing is covered.
     ///
     /// The step is a median by length, so that angles that occur twice, exactly or nearly, do not make it smaller.
     pub fn of(angles: &[f64], period: f64) -> Coverage {
@@ -34,12 +35,12 @@ impl Coverage {
         Coverage { period, gap, step: middle.copied().unwrap_or(0.0).min(gap) }
     }
 
-    /// Degrees that are covered: all but what the largest gap is wider than a step.
+    /// Returns the range in degrees that is covered: all but the excess of the largest gap over a step.
     pub fn covered(&self) -> f64 {
         self.period - self.missing()
     }
 
-    /// Degrees that are not covered.
+    /// Returns the range in degrees that is not covered.
     pub fn missing(&self) -> f64 {
         self.gap - self.step
     }

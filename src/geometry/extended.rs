@@ -4,37 +4,37 @@ use crate::error::{Error, Result};
 use crate::numbers::brief;
 use std::f64::consts::FRAC_PI_4;
 
-/// Least number of bins that projections half a turn apart must both see.
+/// Smallest number of bins that projections half a turn apart must both see.
 const LEAST_OVERLAP: f64 = 4.0;
 
-/// Widest gap in degrees between projections of a whole turn; where a gap is wider, so much of the turn is missing that a
+/// Widest gap in degrees between projections of a whole turn. With a wider gap, so much of the turn is missing that a
 /// half turn or a wrong range of angles is more likely.
 const WIDEST_GAP: f64 = 45.0;
 
-/// Extends rows of a whole turn for a slice whose radius is the longer side of the detector.
+/// An extension of rows of a whole turn for a slice whose radius is the longer side of the detector.
 ///
 /// A row is padded with zeros on its shorter side until the axis is in its middle, and weighted: 2 where the opposite
 /// projection sees nothing, 0 beyond the shorter side, and `2 sin^2(pi / 4 (1 + s / o))` where both see the sample, `s`
-/// bins from the axis towards the longer side, with `o` bins from the axis to the end of the shorter side. The weights of
-/// two coinciding rays sum to 2. Filter and back projection are linear, so extended rows give the same slice as the
+/// bins from the axis towards the longer side, with `o` bins from the axis to the end of the shorter side. The weights
+/// of two coinciding rays sum to 2. Filter and back projection are linear, so extended rows give the same slice as the
 /// complete rows that they add up to, without interpolation and for any angles of a whole turn.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ExtendedField {
-    /// Bins of the detector.
+    /// Number of bins of the detector.
     pub detector: usize,
-    /// Bins of an extended row.
+    /// Number of bins of an extended row.
     pub bins: usize,
-    /// Zeros before the detector's first bin.
+    /// Number of zeros before the detector's first bin.
     pub before: usize,
-    /// Bins that projections half a turn apart both see.
+    /// Number of bins that projections half a turn apart both see.
     pub overlap: f64,
-    /// Weights `[bin of the detector]` of each projection, or once if all have the same axis.
+    /// Weights `[bin of the detector]` of each projection, or a single row of them if all have the same axis.
     weights: Vec<Vec<f32>>,
 }
 
 impl ExtendedField {
-    /// For `detector` bins with the axis at `center`, at `axis` in each projection (bins, including shifts), at angles in
-    /// degrees.
+    /// Returns the extension for `detector` bins, with the nominal axis at `center` and that of each projection,
+    /// including shifts, at `axis` (bins), at angles in degrees.
     ///
     /// # Errors
     /// [`Error::Usage`] when the angles do not cover a whole turn, or the shorter side is too short.
@@ -71,16 +71,17 @@ impl ExtendedField {
         Ok(ExtendedField { detector, bins, before, overlap: 2.0 * shorter, weights })
     }
 
-    /// Weights `[bin of the detector]` of each projection, or once if all have the same.
+    /// Returns the weights `[bin of the detector]` of each projection, or a single row of them if all have the same
+    /// axis.
     pub fn weights(&self) -> &[Vec<f32>] {
         &self.weights
     }
 
-    /// Extends a sinogram in place: `values` is large enough for rows of `bins` and starts with rows of the detector.
+    /// Extends a sinogram in place. `values` starts with rows of the detector and has room for rows of `bins`.
     pub fn extend(&self, values: &mut [f32]) {
         for p in (0..values.len() / self.bins).rev() {
             let (from, to) = (p * self.detector, p * self.bins);
-            // from the last row, so that no row is overwritten before it is moved
+            // starting with the last row, so that no row is overwritten before it is moved
             values.copy_within(from..from + self.detector, to + self.before);
             let row = &mut values[to..to + self.bins];
             row[..self.before].fill(0.0);
@@ -91,7 +92,7 @@ impl ExtendedField {
     }
 }
 
-/// The widest gap between angles on the circle, in degrees.
+/// Returns the widest gap between angles on the circle, in degrees.
 pub fn widest_gap(angles: &[f64]) -> f64 {
     let mut order: Vec<f64> = angles.iter().map(|a| a.rem_euclid(360.0)).collect();
     order.sort_by(f64::total_cmp);

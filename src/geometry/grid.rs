@@ -1,26 +1,29 @@
-//! The grid of gridding, whose cells spread frequencies reach: its lengths and its kernel for a region and a bound.
+//! The grid over whose cells gridding spreads frequencies: its lengths and its kernel for a region and a bound.
 
 use super::Roi;
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::f64::consts::PI;
 
-/// Fewest cells of the grid for each pixel of a side: fewer need wider kernels than the smaller grid pays for.
+/// Smallest number of grid cells per pixel of a side: fewer cells need wider kernels, which cost more than the smaller
+/// grid saves.
 const LEAST_OVERSAMPLING: f64 = 1.375;
 
-/// Lengths of a side of the grid are between these.
+/// Shortest and longest length of a side of the grid.
 pub const GRID_LENGTHS: [usize; 2] = [64, 16384];
 
 /// Lengths of a side that a device can transform.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum GridSides {
+    /// Powers of two.
     PowersOfTwo,
-    /// These, and three times such.
+    /// Powers of two, and three times powers of two.
     Thirds,
 }
 
 impl GridSides {
-    /// Those for so many pixels, shortest first: twice the smallest power of two is enough for every bound.
+    /// Returns the lengths for a side of `pixels`, shortest first: twice the smallest power of two is enough for every
+    /// bound.
     fn lengths(self, pixels: usize) -> Vec<usize> {
         let least = (pixels as f64 * LEAST_OVERSAMPLING).ceil() as usize;
         let [shortest, longest] = GRID_LENGTHS;
@@ -34,26 +37,27 @@ impl GridSides {
     }
 }
 
-/// Cells of a side of the kernel.
+/// Smallest and largest number of cells of a side of the kernel.
 pub const KERNEL_WIDTHS: [u32; 2] = [2, 8];
 
-/// Coefficients of the polynomial for a cell of a kernel of this width, whose error is far below the kernel's.
+/// Returns the number of coefficients of the polynomial for a cell of a kernel of this width, whose error is far below
+/// the kernel's.
 pub fn coefficients(width: u32) -> usize {
     width as usize + 5
 }
 
-/// The bounds that may be asked for.
+/// Range of the bounds that may be requested.
 pub const ACCURACIES: std::ops::RangeInclusive<f64> = 2e-6..=1e-1;
 
-/// Rounding of `f32` where the kernel's transform is largest, relative to a wave; elsewhere slices are divided by less, so that it
-/// is more.
+/// Rounding error of `f32` relative to a wave where the kernel's transform is largest; elsewhere slices are divided by
+/// less, so that the error is larger.
 const ROUNDING: f64 = 5e-7;
 
-/// Regions of fewer pixels are small: the root mean square of their errors is that of few values.
+/// Number of pixels below which a region is small: the root mean square of its errors is that of few values.
 const SMALL: usize = 1024;
 
-/// How many times the expected error of the kernel a region's may be, relative to its values: for a few pixels both are sums
-/// that may happen to be large and small.
+/// Returns the factor by which the error of a region, relative to its values, may exceed the expected error of the
+/// kernel: for a few pixels both are sums that may happen to be large and small.
 fn chance(roi: Roi) -> f64 {
     match roi.pixels() {
         pixels if pixels < SMALL => 1.0 + 16.0 / (pixels as f64).sqrt(),
@@ -64,17 +68,17 @@ fn chance(roi: Roi) -> f64 {
 /// A Kaiser-Bessel kernel, 1 at its middle.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct KaiserBessel {
-    /// Cells that it covers.
+    /// Number of cells that the kernel covers.
     pub width: u32,
     shape: f64,
 }
 
 thread_local! {
-    /// Kernels that were searched for, by width and cells a pixel.
+    /// Kernels found by a search, by width and cells per pixel.
     static BEST: RefCell<BTreeMap<(u32, u64), KaiserBessel>> = const { RefCell::new(BTreeMap::new()) };
 }
 
-/// The modified Bessel function of order 0.
+/// Returns the modified Bessel function of order 0.
 fn bessel_i0(x: f64) -> f64 {
     let quarter = x * x / 4.0;
     let mut term = 1.0;
@@ -90,7 +94,8 @@ fn bessel_i0(x: f64) -> f64 {
 }
 
 impl KaiserBessel {
-    /// The kernel whose bound is smallest for so many cells a pixel. A plan asks many times for the same.
+    /// Returns the kernel with the smallest bound for a number of cells per pixel. Kernels are cached, because a plan
+    /// requests the same ones many times.
     fn best(width: u32, oversampling: f64) -> KaiserBessel {
         let key = (width, oversampling.to_bits());
         let found = BEST.with_borrow(|known| known.get(&key).copied());
@@ -109,7 +114,7 @@ impl KaiserBessel {
         candidates.min_by(|a, b| bound(a).total_cmp(&bound(b))).unwrap_or(of(1.0))
     }
 
-    /// Its value at a distance in cells.
+    /// Returns the kernel's value at a distance in cells.
     pub fn value(&self, distance: f64) -> f64 {
         let z = 2.0 * distance / f64::from(self.width);
         if z.abs() > 1.0 {
@@ -118,12 +123,12 @@ impl KaiserBessel {
         bessel_i0(self.shape * (1.0 - z * z).sqrt()) / bessel_i0(self.shape)
     }
 
-    /// Its Fourier transform at a frequency in periods a cell.
+    /// Returns the kernel's Fourier transform at a frequency in periods per cell.
     pub fn transform(&self, frequency: f64) -> f64 {
         self.scaled_transform(frequency) / bessel_i0(self.shape)
     }
 
-    /// The same but for a factor.
+    /// Returns the kernel's Fourier transform except for a constant factor.
     fn scaled_transform(&self, frequency: f64) -> f64 {
         let width = f64::from(self.width);
         let square = self.shape * self.shape - (PI * width * frequency).powi(2);
@@ -136,7 +141,7 @@ impl KaiserBessel {
         width * ratio
     }
 
-    /// How far a wave may be from the exact one: root mean square over a side of the image, relative to the wave.
+    /// Returns the error of a wave: root mean square over a side of the image, relative to the wave.
     fn bound(&self, oversampling: f64) -> f64 {
         const PLACES: u32 = 32;
         let at = |place: u32| {
@@ -148,7 +153,8 @@ impl KaiserBessel {
         ((0..PLACES).map(at).sum::<f64>() / f64::from(PLACES)).sqrt()
     }
 
-    /// By how much rounding grows when slices are divided by the kernel's transform: root mean square over a side.
+    /// Returns the factor by which rounding errors grow when slices are divided by the kernel's transform: root mean
+    /// square over a side.
     fn growth(&self, oversampling: f64) -> f64 {
         const PLACES: u32 = 32;
         let at = |place: u32| {
@@ -158,8 +164,8 @@ impl KaiserBessel {
         ((0..PLACES).map(at).sum::<f64>() / f64::from(PLACES)).sqrt()
     }
 
-    /// Coefficients, highest power first, of a polynomial for each cell that the kernel covers: its value for a sample
-    /// that is `f` cells, from -1/2 to 1/2, beyond the middle of these cells.
+    /// Returns the coefficients, highest power first, of a polynomial for each cell that the kernel covers: the
+    /// kernel's value there for a sample that is `f` cells, from -1/2 to 1/2, beyond the middle of these cells.
     pub fn polynomials(&self) -> Vec<f32> {
         let count = coefficients(self.width);
         let middle = (f64::from(self.width) - 1.0) / 2.0;
@@ -171,8 +177,8 @@ impl KaiserBessel {
     }
 }
 
-/// The polynomial with `count` coefficients, highest power first, that meets a function at the Chebyshev nodes of
-/// [-1/2, 1/2]: Newton's divided differences, multiplied out.
+/// Returns the polynomial with `count` coefficients, highest power first, that equals a function at the Chebyshev nodes
+/// of [-1/2, 1/2]: Newton's divided differences, multiplied out.
 fn chebyshev(count: usize, function: impl Fn(f64) -> f64) -> Vec<f64> {
     let nodes: Vec<f64> = (0..count).map(|i| 0.5 * (PI * (i as f64 + 0.5) / count as f64).cos()).collect();
     let mut differences: Vec<f64> = nodes.iter().map(|&node| function(node)).collect();
@@ -181,7 +187,7 @@ fn chebyshev(count: usize, function: impl Fn(f64) -> f64) -> Vec<f64> {
             differences[i] = (differences[i] - differences[i - 1]) / (nodes[i] - nodes[i - order]);
         }
     }
-    // lowest power first while it grows
+    // lowest power first during the multiplication
     let mut polynomial = vec![0.0; count];
     for (node, difference) in nodes.iter().zip(&differences).rev() {
         for i in (1..count).rev() {
@@ -196,19 +202,19 @@ fn chebyshev(count: usize, function: impl Fn(f64) -> f64) -> Vec<f64> {
 /// The grid for a region, and its kernels along x and y.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct FrequencyGrid {
-    /// Cells along x and y.
+    /// Number of cells along x and y.
     pub lengths: [usize; 2],
     pub kernels: [KaiserBessel; 2],
 }
 
 impl FrequencyGrid {
-    /// The grid of the fewest cells, with the narrowest kernel, whose bound is within `accuracy`. `None` for regions of more
-    /// pixels than grids have room for, and bounds that no kernel has.
+    /// Returns the grid with the fewest cells, and with the narrowest kernel, whose bound is within `accuracy`. `None`
+    /// for regions of more pixels than grids have room for, and for bounds that no kernel reaches.
     pub fn new(roi: Roi, accuracy: f64, of: GridSides) -> Option<FrequencyGrid> {
         let sides = [roi.width, roi.height];
         let [narrowest, widest] = KERNEL_WIDTHS;
         let oversampling = |length: usize, side: usize| length as f64 / side as f64;
-        // along one axis alone the bound must hold, too
+        // the bound must also hold along one axis alone
         let chance = chance(roi);
         let bound = |cells: f64| chance * KaiserBessel::best(widest, cells).bound(cells);
         let [along_x, along_y] = sides.map(|side| {
@@ -225,7 +231,7 @@ impl FrequencyGrid {
         })
     }
 
-    /// Pixels of a side of the largest square with a grid.
+    /// Returns the side in pixels of the largest square that has a grid.
     pub fn largest_square(accuracy: f64, of: GridSides) -> usize {
         let most = (GRID_LENGTHS[1] as f64 / LEAST_OVERSAMPLING) as usize;
         let mut range = 1..most + 1;
@@ -237,13 +243,13 @@ impl FrequencyGrid {
         range.start
     }
 
-    /// Cells of a side of the kernels.
+    /// Returns the number of cells of a side of the kernels.
     pub fn width(&self) -> u32 {
         self.kernels[0].width
     }
 
-    /// How far slices may be from the exact ones, by the kernel and by rounding: root mean square, relative to that of the
-    /// slice. Regions of few pixels may be several times as far off as larger ones, see [`chance`].
+    /// Returns the error of slices by the kernel and by rounding: root mean square, relative to that of the slice. The
+    /// error of regions of few pixels may be several times as large as that of larger ones, see [`chance`].
     pub fn bound(&self, roi: Roi) -> f64 {
         let of = |axis: usize, side: usize| {
             let oversampling = self.lengths[axis] as f64 / side as f64;
@@ -253,13 +259,13 @@ impl FrequencyGrid {
         chance(roi) * kernel_x.hypot(kernel_y) + ROUNDING * growth_x * growth_y
     }
 
-    /// Rows of the grid that are computed in tiles of a side of `tile` cells: slices are real, so frequencies along y from 0
-    /// to the highest are enough.
+    /// Returns the number of rows of the grid that are computed in tiles of side `tile` (in cells): slices are real, so
+    /// frequencies along y from 0 to the highest are enough.
     pub fn rows(&self, tile: usize) -> usize {
         (self.lengths[1] / 2 + 1).next_multiple_of(tile)
     }
 
-    /// What pixels along x (`axis` 0) or y are multiplied by.
+    /// Returns the factors of the pixels along x (`axis` 0) or y.
     pub fn corrections(&self, axis: usize, pixels: usize) -> Vec<f32> {
         let length = self.lengths[axis] as f64;
         let middle = (pixels / 2) as f64;
@@ -384,7 +390,7 @@ mod tests {
         }
     }
 
-    /// For every pixel of a side its place in periods of the grid, and the factors of the waves that come with one: those a
+    /// Returns for every pixel of a side its place in periods of the grid, and the factors of its aliases: the waves a
     /// whole number of periods away.
     fn aliases(grid: &FrequencyGrid, axis: usize, pixels: usize) -> Vec<(f64, Vec<f64>)> {
         let of_pixel = |i: usize| {

@@ -11,16 +11,17 @@ use super::{Geometry, Offset, Roi, cos_sin_degrees};
 use crate::spectrum::padded_length;
 use rayon::prelude::*;
 
-/// Samples of a projection that a tile of the grid gets, as the kernels read them.
+/// Samples of a projection that are spread over a tile of the grid, in the layout that kernels read.
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[repr(C)]
 pub struct Segment {
-    /// Of the first sample, from -1/2 to 1/2 of the padded length.
+    /// Frequency of the first sample, from -1/2 to 1/2 of the padded length.
     pub frequency: i32,
-    /// Projection times 256, and the number of samples.
+    /// Number of the projection times 256, plus the number of samples.
     pub projection_and_count: u32,
-    /// Of the first sample, in cells from the tile's first.
+    /// Position of the first sample along x, in cells from the tile's first cell.
     pub x: f32,
+    /// Position of the first sample along y, in cells from the tile's first cell.
     pub y: f32,
 }
 
@@ -28,61 +29,63 @@ pub struct Segment {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(C)]
 pub struct Tile {
-    /// The tile's first cell along x, and 65536 times that along y.
+    /// First cell of the tile along x, plus 65536 times that along y.
     pub place: u32,
+    /// Index of the first segment.
     pub first: u32,
+    /// Index after the last segment.
     pub end: u32,
-    /// Where this part of a tile's sum is kept; [`Tile::WHOLE`] for a tile that is spread as a whole.
+    /// Index of the part of a tile's sum; [`Tile::WHOLE`] for a tile that is not divided.
     pub part: u32,
 }
 
 impl Tile {
-    /// No part of a tile.
+    /// Value of [`Tile::part`] for a tile that is not divided.
     pub const WHOLE: u32 = u32::MAX;
 }
 
-/// A tile whose sum is that of parts.
+/// A tile whose sum consists of parts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(C)]
 pub struct SplitTile {
-    /// See [`Tile::place`].
+    /// First cell of the tile, see [`Tile::place`].
     pub place: u32,
     pub first_part: u32,
     pub parts: u32,
     pub unused: u32,
 }
 
-/// How the grid is divided.
+/// The division of the grid into tiles.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Tiling {
     /// Side of a tile in cells.
     pub side: usize,
-    /// Most samples of a segment, fewer than 256.
+    /// Largest number of samples of a segment; fewer than 256.
     pub samples: usize,
-    /// Most parts of all tiles: all projections meet in the middle, and groups should have about as much to do. With 0
-    /// tiles are not divided.
+    /// Largest number of parts of all tiles together; 0 if tiles are not divided. All projections meet in the middle of
+    /// the grid, and the work of groups should be about equal.
     pub parts: usize,
 }
 
-/// A tile is divided into parts of at least so many segments ...
+/// Smallest limit on the number of segments of a part of a tile.
 const LEAST_SEGMENTS: usize = 32;
-/// ... and this share of the projections.
+/// Divisor of the number of projections that gives a higher limit on the segments of a part.
 const OF_PROJECTIONS: usize = 16;
 
-/// What is spread where.
+/// The samples that are spread over the grid, by tile.
 pub struct Spreading {
-    /// Those with most segments first, so that none of them is left to the end.
+    /// Tiles and parts of tiles; those with most segments first, so that none of them is left to the end.
     pub tiles: Vec<Tile>,
-    /// Those that are divided.
+    /// Tiles that are divided into parts.
     pub split: Vec<SplitTile>,
     pub segments: Vec<Segment>,
-    /// Cells along x and y from one sample of a projection to the next.
+    /// Distance in cells along x and y from one sample of a projection to the next.
     pub steps: Vec<[f32; 2]>,
-    /// For every row of tiles, the cells that nothing is spread to: from the first on, before the second.
+    /// Range of cells of every row of tiles to which nothing is spread: first cell, and cell after the last.
     pub empty: Vec<[i32; 2]>,
 }
 
-/// A line of samples in the grid.
+/// The line of a projection's samples in the grid.
 #[derive(Clone, Copy)]
 struct Line {
     projection: u32,
@@ -90,15 +93,16 @@ struct Line {
 }
 
 impl Geometry {
-    /// How far from the axis' bin the middle pixel of the region sees a projection, in bins: frequencies are turned by it.
+    /// Returns the distance in bins of the region's middle pixel from the axis' bin in every projection, by which
+    /// frequencies are turned.
     pub fn phases(&self) -> Vec<Offset> {
         let Roi { x, y, width, height } = self.roi;
         let [x, y] = [(x + width / 2) as f64, (y + height / 2) as f64];
         (0..self.projections()).map(|p| Offset::new(self.position(p, x, y))).collect()
     }
 
-    /// Where the samples of all projections are spread, in half of the grid. `None` where there are more than 32 bits can
-    /// number.
+    /// Returns the tiles and segments to which the samples of all projections are spread, in half of the grid. `None`
+    /// where 32 bits are too few for their numbers.
     pub fn spreading(&self, grid: &FrequencyGrid, tiling: Tiling) -> Option<Spreading> {
         let Tiling { side: tile, samples: most, parts } = tiling;
         let length = padded_length(self.bins);
@@ -143,7 +147,7 @@ impl Geometry {
 }
 
 impl Spreading {
-    /// Divides tiles into parts of at most so many segments, or more if there were too many parts.
+    /// Divides tiles into parts of at most `least` segments, or of more if there were more than `most_parts` parts.
     fn divide(&mut self, least: usize, most_parts: usize) {
         let count = |tile: &Tile, limit: usize| ((tile.end - tile.first) as usize).div_ceil(limit);
         let parts = |limit: &usize| self.tiles.iter().map(|tile| count(tile, *limit)).filter(|&n| n > 1).sum::<usize>();
@@ -167,8 +171,8 @@ impl Spreading {
     }
 }
 
-/// The segments of every tile of a row of tiles. The grid begins at frequency 0, negative frequencies are in its second
-/// half; frequencies repeat with it, so that samples near an end are also spread beyond the other.
+/// Returns the segments of every tile of a row of tiles. The grid begins at frequency 0, and negative frequencies are
+/// in its second half. Frequencies repeat with the grid, so that samples near one end are also spread beyond the other.
 fn tiles_of_row(
     lines: &[Line],
     grid: &FrequencyGrid,
@@ -216,7 +220,7 @@ fn tiles_of_row(
     tiles
 }
 
-/// The samples within `limits` at which a line is between `low` and `high`, if there are any.
+/// Returns the range of samples within `limits` at which a line is between `low` and `high`, if there is one.
 fn crossing(step: f64, low: f64, high: f64, limits: [f64; 2]) -> Option<[f64; 2]> {
     if step.abs() < 1e-12 {
         return (low <= 0.0 && high >= 0.0).then_some(limits);

@@ -1,4 +1,4 @@
-//! Geometry, and the definition of its conventions.
+//! Geometry of a scan, and the definition of its conventions.
 //!
 //! * A sinogram is `s[p][b]`: projection `p` in `0..P`, detector bin `b` in `0..B`. A projection image is
 //!   `i[row][b]`; slice `z` comes from row `z` of every projection.
@@ -36,7 +36,7 @@ use std::ops::Range;
 use std::str::FromStr;
 use strum::{Display, EnumString, IntoStaticStr, VariantArray};
 
-/// How much each projection counts in the sum.
+/// The weighting of projections in the sum.
 #[derive(
     Clone, Copy, Debug, PartialEq, Eq, Default, Display, EnumString, IntoStaticStr, VariantArray, Serialize, Deserialize,
 )]
@@ -59,14 +59,14 @@ pub struct Roi {
     pub height: usize,
 }
 
-/// As `--roi` takes it.
+/// Formats the region as `--roi` takes it.
 impl fmt::Display for Roi {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{},{},{},{}", self.x, self.y, self.width, self.height)
     }
 }
 
-/// As `--roi` takes it.
+/// Parses the region as `--roi` takes it.
 impl FromStr for Roi {
     type Err = Error;
 
@@ -82,12 +82,12 @@ impl FromStr for Roi {
 }
 
 impl Roi {
-    /// The whole slice of side `size`.
+    /// Returns the whole slice of side `size`.
     pub fn full(size: usize) -> Self {
         Roi { x: 0, y: 0, width: size, height: size }
     }
 
-    /// Number of pixels.
+    /// Returns the number of pixels.
     pub fn pixels(&self) -> usize {
         self.width * self.height
     }
@@ -103,26 +103,26 @@ impl Roi {
     }
 }
 
-/// The part of a pass that a device works on at a time: all of it, or as much as its memory holds.
+/// The part of a pass that a device processes at a time: all of it, or as much as its memory holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Cut {
-    /// Projections per part; the sums of the parts are added up.
+    /// Number of projections per part; the sums of the parts are added up.
     pub projections: usize,
-    /// Rows of pixels per band; a slice is computed band by band.
+    /// Number of rows of pixels per band; a slice is computed band by band.
     pub rows: usize,
 }
 
-/// The number of projections of a part is a multiple of this, as kernels read several at a time.
+/// Divisor of the number of projections of a part, as kernels read several projections at a time.
 const PART: usize = 16;
 
 impl Cut {
-    /// Everything at once.
+    /// Returns the cut that processes everything at once.
     pub fn whole(geometry: &Geometry) -> Cut {
         Cut { projections: geometry.projections(), rows: geometry.roi.height }
     }
 
-    /// Cuts from everything at once to the smallest, for blocks of `block_rows` rows of pixels; few bands before few parts,
-    /// because every band needs all parts again.
+    /// Returns cuts from everything at once to the smallest, for blocks of `block_rows` rows of pixels. Few bands come
+    /// before few parts, because every band needs all parts again.
     pub fn candidates(geometry: &Geometry, block_rows: usize) -> impl Iterator<Item = Cut> {
         let Cut { projections: all, rows } = Cut::whole(geometry);
         let halved = move |&rows: &usize| (rows > block_rows).then(|| rows.div_ceil(2).next_multiple_of(block_rows));
@@ -132,23 +132,23 @@ impl Cut {
         })
     }
 
-    /// The parts of a scan, as ranges of projections.
+    /// Returns the parts of a scan, as ranges of projections.
     pub fn parts(self, geometry: &Geometry) -> impl Iterator<Item = Range<usize>> {
         let all = geometry.projections();
         (0..all).step_by(self.projections).map(move |first| first..(first + self.projections).min(all))
     }
 
-    /// The bands of a region.
+    /// Returns the bands of a region.
     pub fn bands(self, roi: Roi) -> impl Iterator<Item = Roi> {
         let height = move |top| self.rows.min(roi.height - top);
         (0..roi.height).step_by(self.rows).map(move |top| Roi { y: roi.y + top, height: height(top), ..roi })
     }
 }
 
-/// A parallel-beam scan and the grid of pixels that it is reconstructed on.
+/// A parallel-beam scan and the grid of pixels on which it is reconstructed.
 #[derive(Clone, Debug)]
 pub struct Geometry {
-    /// Detector bins `B`.
+    /// Number of detector bins `B`.
     pub bins: usize,
     /// Side `N` of the full slice, in pixels.
     pub size: usize,
@@ -162,8 +162,8 @@ pub struct Geometry {
     pub weights: Vec<f64>,
 }
 
-/// Position of a block's first pixel on the detector, split into whole bins and a fraction in `[0, 1)` to keep precision in
-/// `f32`.
+/// Position of a block's first pixel on the detector, split into whole bins and a fraction in `[0, 1)` to keep
+/// precision in `f32`.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 #[repr(C)]
 pub struct Offset {
@@ -189,33 +189,33 @@ pub struct BlockOffsets {
     pub columns: Vec<Offset>,
     /// `rows[by * P + p]`: the sine part of block row `by`.
     pub rows: Vec<Offset>,
-    /// Blocks in x and y.
+    /// Number of blocks in x and y.
     pub blocks: [usize; 2],
     /// First pixel of block (0, 0) in the full slice; a multiple of the block's sides.
     pub origin: [usize; 2],
 }
 
 impl Geometry {
-    /// Number of projections `P`.
+    /// Returns the number of projections `P`.
     pub fn projections(&self) -> usize {
         self.angles.len()
     }
 
-    /// The same with only some of its projections; their weights do not change.
+    /// Returns the geometry with only some of its projections, whose weights do not change.
     pub fn part(&self, projections: Range<usize>) -> Geometry {
         let of = |values: &[f64]| values[projections.clone()].to_vec();
         Geometry { angles: of(&self.angles), axis: of(&self.axis), weights: of(&self.weights), ..*self }
     }
 
-    /// `h_p(x, y)` in bins, for pixel `(x, y)` of the full slice.
+    /// Returns the position `h_p(x, y)` in bins, for pixel `(x, y)` of the full slice.
     pub fn position(&self, projection: usize, x: f64, y: f64) -> f64 {
         let (cos, sin) = cos_sin_degrees(self.angles[projection]);
         let centre = slice_centre(self.size);
         self.axis[projection] + (x - centre) * cos - (y - centre) * sin
     }
 
-    /// Constants of every projection for blocks of `block[0] x block[1]` pixels, rounded once: cosine and sine of the
-    /// angle, axis, and how far below its first pixel's position a block's lowest position is (at most 0 bins; the
+    /// Returns constants of every projection for blocks of `block[0] x block[1]` pixels, rounded once: cosine and sine
+    /// of the angle, the axis, and the offset of a block's lowest position from its first pixel's (at most 0 bins; the
     /// paper's `c_m`, section 6.1, with the opposite sign), less a `clearance` in bins.
     pub fn constants(&self, block: [usize; 2], clearance: f64) -> Vec<[f32; 4]> {
         let last = block.map(|side| side as f64 - 1.0);
@@ -230,26 +230,26 @@ impl Geometry {
             .collect()
     }
 
-    /// Bins from 0 that positions inside the detector span, with what a kernel adds up on the way to them: the axis, and half
-    /// a slice to one side.
+    /// Returns the number of bins, from 0, that positions inside the detector span, including the terms that a kernel
+    /// adds up to compute them: the axis, and half a slice to one side.
     pub fn span(&self) -> usize {
         let axes = self.axis.iter().map(|axis| axis.abs() + self.size as f64 / 2.0);
         (axes.fold(0.0, f64::max).ceil() as usize).max(self.bins)
     }
 
-    /// Whether all projections have the same axis.
+    /// Reports whether all projections have the same axis.
     pub fn same_axis(&self) -> bool {
         self.axis.windows(2).all(|pair| pair[0] == pair[1])
     }
 
-    /// Bytes of the tables that [`Geometry::block_offsets`] and [`Geometry::constants`] make for a region.
+    /// Returns the bytes of the tables of [`Geometry::block_offsets`] and [`Geometry::constants`] for a region.
     pub fn block_offsets_bytes(&self, roi: Roi, block: [usize; 2]) -> u64 {
         let (_, blocks) = roi.block_grid(block);
         ((blocks[0] + blocks[1] + 2) * self.projections() * std::mem::size_of::<Offset>()) as u64
     }
 
-    /// Detector positions of the first pixel of every block of `block[0] x block[1]` pixels, as a sum of a column
-    /// part and a row part.
+    /// Returns the detector positions of the first pixel of every block of `block[0] x block[1]` pixels, as sums of a
+    /// column part and a row part.
     ///
     /// A kernel adds the two offsets of its block and then only the few pixels inside the block, so that the
     /// position keeps an error of about 1e-6 bins however wide the detector is (a plain `f32` position near
@@ -274,17 +274,17 @@ impl Geometry {
     }
 }
 
-/// `x0 = y0`: the pixel-centre coordinate that the axis passes through in a slice of side `size`.
+/// Returns `x0 = y0`: the pixel-centre coordinate of the axis in a slice of side `size`.
 pub fn slice_centre(size: usize) -> f64 {
     (size as f64 - 1.0) / 2.0
 }
 
-/// The default axis, the middle of the detector, in bins.
+/// Returns the default axis, the middle of the detector, in bins.
 pub fn default_axis(bins: usize) -> f64 {
     (bins as f64 - 1.0) / 2.0
 }
 
-/// Cosine and sine of an angle in degrees, exact at multiples of 90.
+/// Returns cosine and sine of an angle in degrees, exact at multiples of 90.
 pub fn cos_sin_degrees(degrees: f64) -> (f64, f64) {
     let turn = degrees.rem_euclid(360.0);
     let quarter = (turn / 90.0).round();
@@ -297,19 +297,19 @@ pub fn cos_sin_degrees(degrees: f64) -> (f64, f64) {
     }
 }
 
-/// `start + p * overall / count` degrees for `p` in `0..count`.
+/// Returns `start + p * overall / count` degrees for `p` in `0..count`.
 pub fn even_angles(start: f64, overall: f64, count: usize) -> Vec<f64> {
     (0..count).map(|p| start + p as f64 * overall / count as f64).collect()
 }
 
-/// Angles closer than this (degrees, modulo the period) are one angle that its projections share.
+/// Difference of angles (degrees, modulo the period) below which projections share one angle.
 const SAME_ANGLE: f64 = 1e-6;
 
-/// The weight of every projection, in radians; they sum to pi.
+/// Returns the weight of every projection in radians; the weights sum to pi.
 ///
 /// With [`AngleWeights::Spacing`] a projection gets half the distance to both neighbours on the circle modulo `period`,
 /// and projections at one angle share its weight; for angles spread evenly over a period or a multiple of it this is
-/// `pi / P`. The period is 180 degrees, or 360 where opposite projections do not see the same ([`ExtendedField`]).
+/// `pi / P`. The period is 180 degrees, or 360 where opposite projections differ ([`ExtendedField`]).
 pub fn weights(angles: &[f64], scheme: AngleWeights, period: f64) -> Vec<f64> {
     let pi = std::f64::consts::PI;
     let count = angles.len();
@@ -350,7 +350,8 @@ pub fn weights(angles: &[f64], scheme: AngleWeights, period: f64) -> Vec<f64> {
     result
 }
 
-/// Weights of angles made by [`even_angles`]: exactly `pi / P` over any multiple of the period, by spacing otherwise.
+/// Returns weights of the angles of [`even_angles`]: exactly `pi / P` over any multiple of the period, by `scheme`
+/// otherwise.
 pub fn even_weights(angles: &[f64], overall: f64, scheme: AngleWeights, period: f64) -> Vec<f64> {
     let periods = overall / period;
     let even = periods != 0.0 && periods.fract() == 0.0;
@@ -360,7 +361,7 @@ pub fn even_weights(angles: &[f64], overall: f64, scheme: AngleWeights, period: 
 /// Smallest number of angles that may be recognised as radians by their span.
 const MANY_ANGLES: usize = 30;
 
-/// Angles of a text file in degrees, see [`parse_numbers`], and a note for the user about their unit.
+/// Reads the angles of a text in degrees, see [`parse_numbers`], with a note for the user about their unit.
 ///
 /// Many angles that span half a turn or a turn in radians, end included or not, are taken as radians, unless a comment
 /// says degrees: in degrees the scan would cover only three or six degrees.
@@ -384,9 +385,9 @@ pub fn parse_angles(text: &str, what: &str) -> Result<(Vec<f64>, Option<String>)
     Ok((values.into_iter().map(f64::to_degrees).collect(), Some(note)))
 }
 
-/// Numbers of a text file, one per line; `#` starts a comment, empty lines are skipped.
+/// Reads the numbers of a text, one per line; `#` starts a comment, empty lines are skipped.
 ///
-/// `what` names the flag and file in messages. A value that is not a finite number is an input error.
+/// `what` names flag and file in messages. A value that is not a finite number is an input error.
 pub fn parse_numbers(text: &str, what: &str) -> Result<Vec<f64>> {
     let mut values = Vec::new();
     for (line_number, line) in text.lines().enumerate() {

@@ -10,27 +10,28 @@ use crate::error::Result;
 use serde::{Deserialize, Serialize};
 use strum::VariantNames;
 
-/// Samples per bin of the oversampling kernel (paper, 7.2).
+/// Number of samples per bin of the oversampling kernel (paper, 7.2).
 pub const OVERSAMPLE: u32 = 4;
 
 pub(super) const SOURCE: ClFile = cl_file!("backproject_alu.cl");
 
-/// Content of a cell of the local cache (paper, 6.3 and 6.4).
+/// The content of a cell of the local cache (paper, 6.3 and 6.4).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, VariantNames)]
 #[serde(rename_all = "kebab-case")]
 #[strum(serialize_all = "kebab-case")]
 pub enum Cache {
+    /// A bin.
     Standard,
-    /// A bin and the difference to the next.
+    /// A bin and its difference from the next.
     Advanced,
 }
 
-/// What is cached of the position where a row starts (paper, 6.8). The kernel gets its index in this list.
+/// Cached values of the position where a row starts (paper, 6.8). The kernel gets the index in this list.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, VariantNames)]
 #[serde(rename_all = "kebab-case")]
 #[strum(serialize_all = "kebab-case")]
 pub enum Offsets {
-    /// Nothing: every item computes it.
+    /// No value: every item computes it.
     None,
     /// One value per row (h_m).
     Row,
@@ -38,7 +39,7 @@ pub enum Offsets {
     Column,
 }
 
-/// Mapping of items to pixels in the arithmetic kernel. The kernel gets its index in this list.
+/// The mapping of items to pixels in the arithmetic kernel. The kernel gets the index in this list.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, VariantNames)]
 #[serde(rename_all = "kebab-case")]
 #[strum(serialize_all = "kebab-case")]
@@ -51,7 +52,7 @@ pub enum Mapping {
     Block,
 }
 
-/// Which units round (paper, 6.6). The kernel gets its index in this list.
+/// The units that round (paper, 6.6). The kernel gets the index in this list.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, VariantNames)]
 #[serde(rename_all = "kebab-case")]
 #[strum(serialize_all = "kebab-case")]
@@ -60,7 +61,7 @@ pub enum Rounding {
     Convert,
     /// Floating-point additions of 2^23.
     Float,
-    /// Floating-point, also for the index in bytes.
+    /// Floating-point additions, also for the index in bytes.
     FloatIndex,
 }
 
@@ -111,19 +112,19 @@ parameters! {
 pub struct Oversample(pub Alu);
 
 impl Alu {
-    /// The kernel that section 6.5 and Tables 15 and 16 of the paper are about, for linear interpolation and one slice: the
-    /// advanced cache, 256 items for 32 x 32 pixels, 16 items a row, copied by the texture unit.
+    /// Returns the kernel of section 6.5 and Tables 15 and 16 of the paper, for linear interpolation and one slice: the
+    /// advanced cache, 256 items for 32 x 32 pixels, 16 items per row, copied by the texture unit.
     pub fn of_paper() -> Alu {
         let common = Common { sampler: Sampler::Image, ..Common::default() };
         Alu { common, cache: Cache::Advanced, positions: Positions::Absolute, ..Alu::default() }
     }
 
-    /// Pixels per item (n_q).
+    /// Returns the number of pixels per item (n_q).
     pub(super) fn pixels(&self) -> u32 {
         self.block * self.block / self.items.max(1)
     }
 
-    /// Bins of a cached row.
+    /// Returns the number of bins of a cached row.
     fn row_bins(&self) -> u32 {
         self.block * 3 / 2
     }
@@ -189,7 +190,7 @@ impl Alu {
         let of_item = 1.0 / (pixels * slices);
         let linear = form.interpolation == Interpolation::Linear && samples == 1;
 
-        // an item's projection
+        // operations of an item for a projection
         let turn = if self.rotation_cache { Load::local(1.0, 8.0) } else { Load::constant(1.0, 8.0) };
         let offset = match self.offsets {
             // four projections are loaded at once
@@ -202,7 +203,7 @@ impl Alu {
         };
         let item = turn + offset + Load { shifts: 1.0, ..Load::default() };
 
-        // a pixel's cell (6.6: instead of conversions, and of the shift, floating-point instructions)
+        // a pixel's cell (6.6: floating-point instructions replace conversions and the shift)
         let (rounding, instead) = if linear { (2.0, 3.0) } else { (1.0, 1.0) };
         let (conversions, fp, shifts) = match self.rounding {
             Rounding::Convert => (rounding, 0.0, 1.0),
@@ -229,7 +230,7 @@ impl Alu {
         let slices = f64::from(form.slices);
         let advanced = self.cache == Cache::Advanced;
 
-        // where a row starts: by every item that copies the row, or once with a third stage
+        // start of a row: by every item that copies the row, or once with a third stage
         let row_items = f64::from(self.row_items);
         let starts = if self.stage > 0 { 1.0 } else { row_items };
         let start = row_start(self.positions, self.common.packed_constants);
@@ -263,7 +264,7 @@ impl Alu {
             }
     }
 
-    /// Bytes of a cached value.
+    /// Returns the bytes of a cached value.
     fn value_bytes(&self) -> f64 {
         if self.half_cache { 2.0 } else { 4.0 }
     }

@@ -1,4 +1,4 @@
-//! Typed, sorted defines. Only whole numbers, switches and words: floats are kernel arguments.
+//! Typed, sorted defines: whole numbers, switches and words only, because floats are kernel arguments.
 
 use crate::error::{Error, Result};
 use std::collections::BTreeMap;
@@ -8,17 +8,17 @@ use std::collections::BTreeMap;
 pub struct Defines(BTreeMap<&'static str, String>);
 
 impl Defines {
-    /// A whole number.
+    /// Adds a whole number.
     pub fn number(&mut self, name: &'static str, value: u32) -> Result<()> {
         self.set(name, value.to_string())
     }
 
-    /// A switch, 1 or 0: every switch is always defined, so a misspelt one is a compile error under `-Wundef`.
+    /// Adds a switch, 1 or 0. Every switch is always defined, so a misspelt one is a compile error under `-Wundef`.
     pub fn switch(&mut self, name: &'static str, value: bool) -> Result<()> {
         self.set(name, u8::from(value).to_string())
     }
 
-    /// A word of the language.
+    /// Adds a word of the language.
     pub fn word(&mut self, name: &'static str, value: &str) -> Result<()> {
         self.set(name, value.to_owned())
     }
@@ -30,7 +30,7 @@ impl Defines {
         }
     }
 
-    /// The lines of source, sorted by name.
+    /// Returns the lines of source, sorted by name.
     pub fn text(&self) -> String {
         self.0.iter().map(|(name, value)| format!("#define {name} {value}\n")).collect()
     }

@@ -8,7 +8,7 @@ use crate::facts::{DeviceFacts, DeviceKind};
 use std::fmt::Debug;
 use std::ops::RangeInclusive;
 
-/// How a kernel interpolates the value at a position on the detector.
+/// The interpolation of the value at a position on the detector by a kernel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reads {
     /// Linear interpolation between two bins.
@@ -20,7 +20,7 @@ pub enum Reads {
 }
 
 impl Reads {
-    /// The rule of an interpolation.
+    /// Returns the rule of an interpolation.
     pub fn of(interpolation: Interpolation) -> Reads {
         match interpolation {
             Interpolation::Linear => Reads::Linear,
@@ -32,55 +32,56 @@ impl Reads {
 
 /// A family of back-projection kernels, implemented by its parameters.
 pub trait Family: Debug {
-    /// One line for docs/profiles.md.
+    /// Returns a line about the family for docs/profiles.md.
     fn meaning(&self) -> &'static str;
 
-    /// More for docs/profiles.md.
+    /// Returns further text about the family for docs/profiles.md.
     fn notes(&self) -> &'static str {
         ""
     }
 
-    /// Parameters that every family has.
+    /// Returns the parameters that every family has.
     fn common(&self) -> &Common;
 
-    /// The same, mutable.
+    /// Returns the parameters that every family has, mutable.
     fn common_mut(&mut self) -> &mut Common;
 
-    /// Parameters that tuning starts from if a profile does not offer the family.
+    /// Returns the parameters from which tuning starts if a profile does not offer the family.
     fn start(mode: Mode) -> Self
     where
         Self: Sized;
 
-    /// Whether it makes sense to try the family on a device whose profile does not offer it.
+    /// Reports whether the family is worth trying on a device whose profile does not offer it.
     fn suits(&self, _hardware: &Hardware, facts: &DeviceFacts) -> bool {
         facts.kind != DeviceKind::Cpu
     }
 
-    /// Slices per pass that the kernel supports.
+    /// Returns the numbers of slices per pass that the kernel supports.
     fn slices(&self) -> RangeInclusive<u32> {
         1..=16
     }
 
-    /// Keys of parameters that the family's rules fix, or that its kernel ignores: tuning does not change them.
+    /// Returns the keys of parameters that the family's rules fix or that its kernel ignores: tuning does not change
+    /// them.
     fn fixed(&self) -> &'static [&'static str] {
         &[]
     }
 
-    /// Rules across parameters, and with slices per pass. Each value by itself is legal.
+    /// Checks rules across parameters, and with slices per pass. Each value by itself is legal.
     ///
     /// # Errors
     /// The rule that is violated.
     fn check(&self, slices: &[u32]) -> Result<(), String>;
 
-    /// Files of `cl/` after `common.cl` and the one that reads the sinogram, in order.
+    /// Returns the files of `cl/` that follow `common.cl` and the one that reads the sinogram, in order.
     fn files(&self) -> &'static [ClFile];
 
-    /// Files in `cl/` of the programs that run before and after the kernel, and are known by its key, too.
+    /// Returns the files of `cl/` for programs that run before and after the kernel, on which its key also depends.
     fn files_around(&self) -> &'static [ClFile] {
         &[]
     }
 
-    /// The family's own defines.
+    /// Adds the family's own defines.
     ///
     /// # Errors
     /// A define that is already set.
@@ -89,7 +90,7 @@ pub trait Family: Debug {
     /// Work-group and block.
     fn shape(&self, form: &KernelForm) -> LaunchShape;
 
-    /// The layouts of the sinogram that the kernel can read, best first; the last works everywhere.
+    /// Returns the layouts of the sinogram that the kernel can read, best first; the last one works everywhere.
     fn texels(&self, interpolation: Interpolation, slices: u32) -> Vec<Texel> {
         let common = self.common();
         let mut texels = match common.sampler {
@@ -100,22 +101,24 @@ pub trait Family: Debug {
         texels
     }
 
-    /// Whether the sinogram is read between bins, so that an image needs a format that the texture unit can interpolate.
+    /// Reports whether the sinogram is read between bins, so that an image needs a format that the texture unit can
+    /// interpolate.
     fn reads_between_bins(&self, interpolation: Interpolation) -> bool {
         interpolation == Interpolation::Linear
     }
 
-    /// Whether the family's kernel has this interpolation.
+    /// Reports whether the family's kernel supports this interpolation.
     fn serves(&self, interpolation: Interpolation) -> bool {
         interpolation != Interpolation::Exact
     }
 
-    /// How values are interpolated. A family with another rule than that of the interpolation is only used on request.
+    /// Returns the rule by which values are interpolated. A family whose rule differs from that of the interpolation is
+    /// only used on request.
     fn reads(&self, interpolation: Interpolation) -> Reads {
         Reads::of(interpolation)
     }
 
-    /// Whether positions are counted from bin 0 in `f32`, which loses precision on wide detectors.
+    /// Reports whether positions are counted from bin 0 in `f32`, which loses precision on wide detectors.
     fn counts_from_bin_0(&self) -> bool {
         false
     }
@@ -123,27 +126,27 @@ pub trait Family: Debug {
     /// Counts positions from blocks, if the family can count from bin 0 as well.
     fn count_from_blocks(&mut self) {}
 
-    /// What constants keep free below the lowest position of a block, in bins.
+    /// Returns the clearance in bins that constants keep below the lowest position of a block.
     fn clearance(&self) -> f64 {
         0.0
     }
 
-    /// Whether values are rounded to half precision in between, however they are stored.
+    /// Reports whether intermediate values are rounded to half precision, however values are stored.
     fn rounds_to_half(&self) -> bool {
         false
     }
 
-    /// Number of neighbouring items that exchange values by shuffles; 0 for none.
+    /// Returns the number of neighbouring items that exchange values by shuffles; 0 for none.
     fn exchange_span(&self) -> u32 {
         0
     }
 
-    /// Whether the kernel multiplies on the matrix unit if there is one.
+    /// Reports whether the kernel multiplies on the matrix unit if there is one.
     fn uses_matrix_unit(&self) -> bool {
         false
     }
 
-    /// Turns off what needs inline assembly or a matrix unit if the device does not support it.
+    /// Turns off features that need inline assembly or a matrix unit if the device does not support them.
     fn adapt(&mut self, _assembly: bool, _matrix: &Matrix) {}
 
     /// Cost of an update.
@@ -154,7 +157,7 @@ pub trait Family: Debug {
         0
     }
 
-    /// Families that replace this one where it must be avoided, best first.
+    /// Returns the families that replace this one where it must be avoided, best first.
     fn stand_ins(&self) -> &'static [Algorithm] {
         &[Algorithm::Standard]
     }

@@ -3,7 +3,7 @@
 /// A file of `cl/`: name and text.
 pub type ClFile = (&'static str, &'static str);
 
-/// The file of `cl/` with this name.
+/// Embeds the file of `cl/` with this name.
 macro_rules! cl_file {
     ($name:literal) => {
         ($name, include_str!(concat!("../../cl/", $name)))

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use std::fmt;
 use strum::{Display, EnumString, IntoStaticStr, VariantArray};
 
-/// What filters rows of the sinogram.
+/// The means by which rows of the sinogram are filtered.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum RowFilterBackend {
@@ -20,7 +20,7 @@ pub enum RowFilterBackend {
     Host,
 }
 
-/// What transforms projections as images.
+/// The means by which projections are transformed as images.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum ImageFilterBackend {
@@ -31,7 +31,8 @@ pub enum ImageFilterBackend {
     Transform,
 }
 
-/// What filters rows and images; the padded length does not depend on the profile, see `spectrum::padded_length`.
+/// The means by which rows and images are filtered; the padded length does not depend on the profile, see
+/// `spectrum::padded_length`.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
 pub struct Fft {
@@ -39,7 +40,7 @@ pub struct Fft {
     pub images: ImageFilterBackend,
 }
 
-/// How a row is extended beyond the detector before the filter, as `--padding` takes it. The kernels get its index in
+/// The extension of a row beyond the detector before the filter, as `--padding` takes it. The kernels get the index in
 /// this list.
 #[derive(
     Clone, Copy, Debug, PartialEq, Eq, Default, Display, EnumString, IntoStaticStr, VariantArray, Serialize, Deserialize,
@@ -47,21 +48,22 @@ pub struct Fft {
 #[serde(rename_all = "kebab-case")]
 #[strum(serialize_all = "kebab-case")]
 pub enum Padding {
+    /// Zeros.
     Zero,
     /// The row's first and last value (default, as in nabu and tofu).
     #[default]
     Edge,
-    /// The row mirrored at its ends (end values repeated), at one after the other.
+    /// The row mirrored at its ends (end values repeated), alternately at one and the other.
     Mirror,
 }
 
-/// Work-group of the kernels that work along a row.
+/// Work-group size of the kernels that work along a row.
 pub const ROW_GROUP: usize = 64;
 
-/// Work-group of the kernel that interleaves slices; the first side is along bins.
+/// Work-group sizes of the kernel that interleaves slices; the first side is along bins.
 pub const TILE: [usize; 2] = [32, 8];
 
-/// How rows are padded and filtered.
+/// Padded length of rows, and the method by which they are filtered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RowFilter {
     /// Length of a padded row.
@@ -69,16 +71,16 @@ pub struct RowFilter {
     pub method: RowFilterMethod,
 }
 
-/// How rows are filtered on a device.
+/// The method by which rows are filtered on a device.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RowFilterMethod {
     /// A transform of padded rows in global memory, with kernels around it.
     Transform,
     /// One kernel with `rows` complex rows per work-group, which exchanges values in `parts` parts.
     Fused { rows: usize, parts: u32 },
-    /// Slices as the vector of single items: for kernels that read frequencies of all slices together.
+    /// Slices as vectors of single work-items, for kernels that read frequencies of all slices together.
     Vector,
-    /// Without OpenCL on the processor that is the device: directly into the compound sinogram.
+    /// The host, without OpenCL, if it is the device: directly into the compound sinogram.
     Host,
 }
 
@@ -93,13 +95,14 @@ impl fmt::Display for RowFilterMethod {
     }
 }
 
-/// Values per item of the fused kernel.
+/// Number of values per item of the fused kernel.
 const FUSED_POINTS: usize = 16;
 /// Smallest number of work-items in a work-group of the fused kernel, for short rows.
 const FUSED_ITEMS: usize = 64;
 
 impl RowFilter {
-    /// How rows of `bins` are filtered for a kernel: as the profile says, or by a transform if that is not possible.
+    /// Returns the filter of rows of `bins` for a kernel: as the profile says, or by a transform if that is not
+    /// possible.
     pub fn new(spec: &KernelSpec, fft: &Fft, bins: usize, facts: Option<&DeviceFacts>) -> RowFilter {
         let transformed = RowFilter { length: padded_length(bins), method: RowFilterMethod::Transform };
         match (fft.rows, spec.texel, spec.parameters.storage()) {
@@ -112,7 +115,7 @@ impl RowFilter {
         }
     }
 
-    /// One kernel, if the device has the local memory and the work-items for rows of this length.
+    /// Returns the filter by one kernel, if the device has the local memory and the work-items for rows of this length.
     fn fused(bins: usize, facts: Option<&DeviceFacts>) -> Option<RowFilter> {
         let length = padded_length(bins);
         let items = RowFilter::items(length);
@@ -129,7 +132,7 @@ impl RowFilter {
             .then_some(RowFilter { length, method: RowFilterMethod::Fused { rows, parts } })
     }
 
-    /// For rows of another number of bins, with the same programs if they support it.
+    /// Returns the filter for rows of another number of bins, with the same programs if they support it.
     pub fn for_bins(self, bins: usize) -> RowFilter {
         let length = padded_length(bins);
         match self.method {
@@ -139,7 +142,7 @@ impl RowFilter {
         }
     }
 
-    /// For spectra of rows of another number of bins: a program serves one length.
+    /// Returns the filter for spectra of rows of another number of bins: a program serves one length.
     pub fn for_spectra(self, bins: usize, facts: &DeviceFacts) -> RowFilter {
         let length = padded_length(bins);
         match self.method {
@@ -150,7 +153,7 @@ impl RowFilter {
         }
     }
 
-    /// Bytes of a pair of filtered rows on the device, on their way to a layout.
+    /// Returns the bytes of a pair of filtered rows on the device before they are stored in a layout.
     pub fn pair_bytes(&self, bins: usize, texel: Texel) -> usize {
         match (self.method, texel) {
             (RowFilterMethod::Host | RowFilterMethod::Vector, _)
@@ -159,7 +162,8 @@ impl RowFilter {
         }
     }
 
-    /// Complex values of a slice that items of the vector form work in, on a device of so many compute units.
+    /// Returns the complex values of scratch memory per slice that items of the vector form need, on a device with this
+    /// number of compute units.
     pub fn scratch(&self, compute_units: u32) -> usize {
         match self.method {
             RowFilterMethod::Vector => 2 * self.length * compute_units.max(1) as usize,
@@ -167,17 +171,18 @@ impl RowFilter {
         }
     }
 
-    /// Work-items of the fused kernel for a row of `length`.
+    /// Returns the number of work-items of the fused kernel for a row of `length`.
     pub fn items(length: usize) -> usize {
         length / FUSED_POINTS
     }
 
-    /// Whether filtered rows are as the rows before, so that they may take their place; else pairs of them are complex.
+    /// Reports whether filtered rows have the layout of the rows before, which they may then replace; otherwise pairs
+    /// of rows are complex.
     pub fn is_planar(&self) -> bool {
         matches!(self.method, RowFilterMethod::Fused { .. })
     }
 
-    /// Values from one filtered row to the next in memory.
+    /// Returns the number of values from one filtered row to the next in memory.
     pub fn stride(&self, bins: usize) -> usize {
         match self.method {
             RowFilterMethod::Transform => self.length,

@@ -5,39 +5,39 @@ use super::{KernelForm, Load};
 use crate::spectrum::padded_length;
 use std::f64::consts::PI;
 
-/// What a slice is made of.
+/// The sizes of the problem for a slice.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct GridTask {
     pub bins: usize,
     pub projections: usize,
-    /// Pixels along x and y.
+    /// Number of pixels along x and y.
     pub region: [usize; 2],
-    /// Cells of the grid along x and y.
+    /// Number of grid cells along x and y.
     pub lengths: [usize; 2],
 }
 
-/// One of the kernels that compute a slice one after the other.
+/// One of the kernels that compute a slice in succession.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct GridStage {
     pub name: &'static str,
-    /// Of a slice.
+    /// Load of a slice.
     pub load: Load,
     /// Bytes of device memory for a slice, with every value read or written once.
     pub device_bytes: f64,
 }
 
 impl GridTask {
-    /// Cells that frequencies reach, of the half that is stored: those of an ellipse.
+    /// Returns the number of cells that frequencies reach in the half that is stored: those of an ellipse.
     fn filled(&self) -> f64 {
         PI / 8.0 * self.lengths[0] as f64 * self.lengths[1] as f64
     }
 
-    /// Complex values that the transforms of rows leave for those of columns.
+    /// Returns the number of complex values that the transforms of rows pass to those of columns.
     fn of_pixels(&self) -> f64 {
         (self.region[0] * (self.lengths[1] / 2 + 1)) as f64
     }
 
-    /// Frequencies of all projections, from 0 on.
+    /// Returns the number of frequencies of all projections, from 0 on.
     fn frequencies(&self) -> f64 {
         (self.projections * (padded_length(self.bins) / 2 + 1)) as f64
     }
@@ -47,7 +47,7 @@ fn arithmetic(fp: f64) -> Load {
     Load { fp, ..Load::default() }
 }
 
-/// Radices of the steps of a transform, see `butterflies.cl`.
+/// Returns the radices of the steps of a transform, see `butterflies.cl`.
 fn radices(length: usize) -> Vec<usize> {
     let odd = if length % 3 == 0 { 3 } else { 1 };
     let factors = (length / odd).ilog2();
@@ -57,14 +57,14 @@ fn radices(length: usize) -> Vec<usize> {
     radices
 }
 
-/// Floating-point operations of a value in a step, without what turns values before it.
+/// Returns the floating-point operations per value in a step, without the preceding rotations.
 fn butterfly(radix: usize) -> f64 {
     match radix {
         2 => 2.0,
         4 => 4.0,
         8 => 7.0,
         16 => 10.0,
-        // three values; then those of the power of 2 are turned and transformed
+        // three values; then the values of the power of 2 are rotated and transformed
         _ => {
             let even = radix / 3;
             let turned = 8.0 * (even as f64 - 1.0) / radix as f64;
@@ -74,7 +74,7 @@ fn butterfly(radix: usize) -> f64 {
 }
 
 impl Gridding {
-    /// What transforming a line costs for each complex value of its length.
+    /// Returns the cost of transforming a line, per complex value of its length.
     fn line(&self, length: usize) -> Load {
         let radices = radices(length);
         let mut cost = Load::default();
@@ -92,13 +92,13 @@ impl Gridding {
         cost + Load::local(2.0 * moved as f64, 8.0)
     }
 
-    /// The row filter, as one kernel.
+    /// Returns the stage of the row filter, as one kernel.
     fn filter(&self, task: &GridTask) -> GridStage {
         let length = padded_length(task.bins);
         let (rows, frequencies) = ((task.projections * task.bins) as f64, task.frequencies());
         // two rows are one complex line
         let values = (task.projections * length) as f64 / 2.0;
-        // taken apart, scaled, turned; powers of a phase, and what takes opposite frequencies to each other
+        // separation, scaling, rotation; powers of a phase, and the exchange of opposite frequencies
         let of_frequency = match self.items {
             GridItems::Cells => arithmetic(2.0 + 4.0 + 8.0 + 3.5) + Load::local(3.125, 8.0),
             GridItems::Tiles => arithmetic(2.0 + 2.0 + 8.0) + Load::local(2.0, 8.0),
@@ -137,13 +137,13 @@ impl Gridding {
         let [length, height] = task.lengths;
         let values = (length * (height / 2 + 1)) as f64;
         let moved = task.filled() + task.of_pixels();
-        // to and from the memory of an item
+        // copies to and from the memory of an item
         let copied = if self.items == GridItems::Tiles { 2.0 } else { 1.0 };
         let load = self.line(length) * values + Load::local(copied * moved, 8.0);
         GridStage { name: "rows", load, device_bytes: 8.0 * moved }
     }
 
-    /// The columns' transforms, which divide by the kernel's transform and store the region.
+    /// Returns the stage of the columns' transforms, which divide by the kernel's transform and store the region.
     fn columns(&self, task: &GridTask) -> GridStage {
         let [width, height] = task.region;
         let pixels = (width * height) as f64;

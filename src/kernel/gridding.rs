@@ -5,7 +5,7 @@ use super::{Common, Constants};
 use serde::{Deserialize, Serialize};
 use strum::VariantNames;
 
-/// What a work-item computes of the grid.
+/// The part of the grid that a work-item computes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, VariantNames, strum::Display)]
 #[serde(rename_all = "kebab-case")]
 #[strum(serialize_all = "kebab-case")]
@@ -36,11 +36,11 @@ parameters! {
 /// Most samples of a segment that a work-group of `cells` takes at a time.
 pub(super) const SAMPLES: u32 = 16;
 
-/// Most samples of a segment where an item takes them.
+/// Largest number of samples of a segment that an item takes.
 const MOST_SAMPLES: u32 = 240;
 
 impl Gridding {
-    /// Most samples of a segment.
+    /// Returns the largest number of samples of a segment.
     pub fn samples(&self) -> u32 {
         match self.items {
             GridItems::Cells => SAMPLES,
@@ -48,7 +48,7 @@ impl Gridding {
         }
     }
 
-    /// For a device that has no local memory for lines of this length: as processors do it.
+    /// Returns the parameters for a device without local memory for lines of this length: as on CPUs.
     pub fn in_cache(&self) -> Gridding {
         Gridding { items: GridItems::Tiles, ..self.clone() }
     }

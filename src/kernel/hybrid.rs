@@ -1,4 +1,5 @@
-//! Some blocks use the texture unit and others the arithmetic units, at the same time (paper, 7.1).
+//! The family of kernels that use the texture unit for some blocks and the arithmetic units for others, at the same
+//! time (paper, 7.1).
 
 use super::alu::{Alu, SOURCE as ALU};
 use super::family::Family;
@@ -11,14 +12,14 @@ use crate::error::Result;
 use serde::{Deserialize, Serialize};
 use strum::VariantNames;
 
-/// How blocks are divided between two units (paper, 7.1).
+/// The division of blocks between two units (paper, 7.1).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, VariantNames)]
 #[serde(rename_all = "kebab-case")]
 #[strum(serialize_all = "kebab-case")]
 pub enum Balance {
-    /// By the block's number: the same block always uses the same unit.
+    /// Division by the block's number: a block always uses the same unit.
     Block,
-    /// By the multiprocessor: the last bits of a slice then depend on scheduling.
+    /// Division by the multiprocessor: the last bits of a slice then depend on scheduling.
     Multiprocessor,
 }
 

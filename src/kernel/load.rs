@@ -1,8 +1,9 @@
 //! The cost of one update, derived from what the kernel is generated from: its family's parameters and its [`KernelForm`].
 //!
 //! The method is that of section 6.5 of the paper for the arithmetic kernel: the work of a block for a projection is
-//! divided by the block's pixels and slices, the work of an item by the item's, and the work of a pixel by its slices.
-//! The other families are counted in the same way from their files in `cl/`, each in its own module.
+//! divided by the block's pixels and slices, the work of an item by the item's pixels and slices, and the work of a
+//! pixel by its slices. The other families are counted in the same way from their files in `cl/`, each in its own
+//! module.
 
 use super::form::KernelForm;
 use super::{Common, Interpolation, Positions, Storage, Texel};
@@ -13,11 +14,13 @@ use std::ops::{Add, AddAssign, Mul};
 /// Operations and bytes of one update: one pixel, one projection, one slice.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct Load {
-    /// Loads from constant memory, and their bytes.
+    /// Loads from constant memory.
     pub constant: f64,
+    /// Bytes of the loads from constant memory.
     pub constant_bytes: f64,
-    /// Loads and stores of local memory, and of buffers through the first cache; and their bytes.
+    /// Loads and stores of local memory, and of buffers through the first cache.
     pub local: f64,
+    /// Bytes of the loads and stores of local memory, and of buffers through the first cache.
     pub local_bytes: f64,
     /// Floating-point instructions; a fused multiply-add is one.
     pub fp: f64,
@@ -29,10 +32,11 @@ pub struct Load {
     pub shifts: f64,
     /// Memory operations that prepare the inner loop, each of which takes an issue slot.
     pub staging: f64,
-    /// Texels: of 32 bits; of 64 interpolated, and nearest; of 128 nearest.
+    /// Texels: of 32 bits; of 64 bits, interpolated; of 64 bits, nearest; of 128 bits, nearest.
     pub texels: [f64; 4],
-    /// Multiply-adds of matrix units, and their instructions.
+    /// Multiply-adds of matrix units.
     pub matrix: f64,
+    /// Instructions of matrix units.
     pub matrix_instructions: f64,
 }
 
@@ -93,7 +97,7 @@ impl Load {
         Load { constant: count, constant_bytes: count * bytes, ..Load::default() }
     }
 
-    /// The same, all of it preparing the inner loop.
+    /// Returns the load with all of its memory operations preparing the inner loop.
     pub(super) fn staged(self) -> Load {
         Load { staging: self.constant + self.local, ..self }
     }
@@ -106,7 +110,7 @@ impl Load {
                 (..=32, _) => texels[0] = 1.0,
                 (64, true) => texels[1] = 1.0,
                 (64, false) => texels[2] = 1.0,
-                // interpolated: two of 64 bits
+                // interpolated: counted as two of 64 bits
                 (_, true) => texels[1] = 2.0,
                 (_, false) => texels[3] = 1.0,
             }
@@ -132,7 +136,7 @@ pub(super) fn position(positions: Positions, common: &Common, form: &KernelForm)
     constants + Load { fp: fp + each(by_image), conversions: each(rounded), ..Load::default() }
 }
 
-/// Load of finding where a block's row starts.
+/// Returns the load of computing where a block's row starts.
 pub(super) fn row_start(positions: Positions, packed: bool) -> Load {
     let (fp, constants) = match (positions, packed) {
         (Positions::Absolute, true) => (4.0, Load::constant(1.0, 16.0)),

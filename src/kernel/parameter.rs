@@ -1,5 +1,5 @@
-//! Declaration of a family's parameters: each once, with name, meaning, default, legal values and the values that tuning
-//! tries. The schema of profiles, its checks, tuning and the tables of docs/profiles.md are derived from it.
+//! Declaration of a family's parameters: each once, with name, meaning, default, legal values and the values that
+//! tuning tries. The schema of profiles, its checks, tuning and the tables of docs/profiles.md are derived from it.
 
 use serde::Serialize;
 use std::fmt;
@@ -9,7 +9,7 @@ use toml::{Table, Value};
 /// Values that a parameter may have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LegalValues {
-    /// One of these numbers.
+    /// A number of the list.
     OneOf(&'static [u32]),
     /// Multiples of `step` from `first` to `last`.
     Range {
@@ -19,21 +19,21 @@ pub enum LegalValues {
     },
     /// 0 to 100.
     Percent,
-    /// Any number from this one.
+    /// Any number from the given one on.
     AtLeast(u32),
-    /// Two numbers, each from 1 to `side`, whose product is at most `product`; `what` is what the product counts.
+    /// Two numbers, each from 1 to `side`, whose product is at most `product`; `what` names the unit of the product.
     Pair {
         side: u32,
         product: u32,
         what: &'static str,
     },
-    /// One of these words.
+    /// A word of the list.
     Words(&'static [&'static str]),
     Switch,
 }
 
 impl LegalValues {
-    /// Whether a value is legal. Words and switches always are, otherwise they could not have been read.
+    /// Reports whether a value is legal. Words and switches always are, otherwise they could not have been read.
     fn allows(&self, value: &Value) -> bool {
         let number = |value: &Value| value.as_integer().and_then(|n| u32::try_from(n).ok());
         match self {
@@ -55,7 +55,7 @@ impl LegalValues {
     }
 }
 
-/// As in messages and documentation: `16, 32 or 64`.
+/// Formats the values for messages and documentation: `16, 32 or 64`.
 impl fmt::Display for LegalValues {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -76,7 +76,7 @@ impl fmt::Display for LegalValues {
     }
 }
 
-/// `a, b or c`.
+/// Returns the items as `a, b or c`.
 pub(super) fn alternatives<T: fmt::Display>(list: &[T]) -> String {
     let words: Vec<String> = list.iter().map(T::to_string).collect();
     match words.split_last() {
@@ -99,52 +99,53 @@ impl Domain {
         Domain { legal, tried: Vec::new(), rank: u8::MAX, trades_exactness: false }.tries(tried)
     }
 
-    /// One of these numbers; tuning tries all.
+    /// Allows one of these numbers; tuning tries all of them.
     pub(super) fn one_of(list: &'static [u32]) -> Domain {
         Domain::new(LegalValues::OneOf(list), list)
     }
 
-    /// Multiples of `step` from `first` to `last`.
+    /// Allows multiples of `step` from `first` to `last`.
     pub(super) fn range(first: u32, last: u32, step: u32) -> Domain {
         Domain::new::<u32>(LegalValues::Range { first, last, step }, &[])
     }
 
-    /// 0 to 100.
+    /// Allows 0 to 100.
     pub(super) fn percent() -> Domain {
         Domain::new::<u32>(LegalValues::Percent, &[])
     }
 
-    /// Any number from `least`.
+    /// Allows any number from `least`.
     pub(super) fn at_least(least: u32) -> Domain {
         Domain::new::<u32>(LegalValues::AtLeast(least), &[])
     }
 
-    /// Two numbers from 1 to `side`, whose product, a number of `what`, is at most `product`.
+    /// Allows two numbers from 1 to `side`, whose product, a number of `what`, is at most `product`.
     pub(super) fn pair(side: u32, product: u32, what: &'static str) -> Domain {
         Domain::new::<u32>(LegalValues::Pair { side, product, what }, &[])
     }
 
-    /// A word; tuning tries all.
+    /// Allows a word of the type; tuning tries all words.
     pub(super) fn words<T: VariantNames>() -> Domain {
         Domain::new(LegalValues::Words(T::VARIANTS), T::VARIANTS)
     }
 
-    /// True or false; tuning tries both.
+    /// Allows true or false; tuning tries both.
     pub(super) fn switch() -> Domain {
         Domain::new(LegalValues::Switch, &[false, true])
     }
 
-    /// The values that tuning tries, ordered so that neighbours are similar.
+    /// Sets the values that tuning tries, ordered so that neighbours are similar.
     pub(super) fn tries<T: Serialize>(self, values: &[T]) -> Domain {
         Domain { tried: values.iter().filter_map(|value| Value::try_from(value).ok()).collect(), ..self }
     }
 
-    /// Order in which tuning tries the parameter: low ranks first, equal ranks in the order of declaration, no rank last.
+    /// Sets the order in which tuning tries the parameter: low ranks first, equal ranks in the order of declaration, no
+    /// rank last.
     pub(super) fn rank(self, rank: u8) -> Domain {
         Domain { rank, ..self }
     }
 
-    /// Other values are less exact: in the mode `precise` tuning does not change the parameter.
+    /// Marks other values as less exact: in the mode `precise` tuning does not change the parameter.
     pub(super) fn trades_exactness(self) -> Domain {
         Domain { trades_exactness: true, ..self }
     }
@@ -158,15 +159,15 @@ pub struct Parameter {
     pub meaning: String,
     pub default: Value,
     pub legal: LegalValues,
-    /// The values that tuning tries.
+    /// Values that tuning tries.
     pub tried: Vec<Value>,
-    /// Whether other values are less exact.
+    /// True if other values are less exact.
     pub trades_exactness: bool,
     rank: u8,
 }
 
 impl Parameter {
-    /// A parameter of `defaults`; `doc` is its documentation.
+    /// Declares a parameter of `defaults`; `doc` is its documentation.
     pub(super) fn new(field: &str, doc: &str, defaults: &Table, domain: Domain) -> Parameter {
         let key = field.replace('_', "-");
         Parameter {
@@ -180,24 +181,24 @@ impl Parameter {
         }
     }
 
-    /// The same parameter in a nested table.
+    /// Returns the same parameter in a nested table.
     pub(super) fn within(self, table: &str) -> Parameter {
         Parameter { key: format!("{}.{}", table.replace('_', "-"), self.key), ..self }
     }
 
-    /// The last part of the key, without nested tables.
+    /// Returns the last part of the key, without nested tables.
     pub fn name(&self) -> &str {
         self.key.rsplit('.').next().unwrap_or(&self.key)
     }
 
-    /// Its value in a family's table.
+    /// Returns the parameter's value in a family's table.
     pub fn value<'a>(&self, table: &'a Table) -> Option<&'a Value> {
         let mut keys = self.key.split('.');
         let first = table.get(keys.next()?)?;
         keys.try_fold(first, |value, key| value.get(key))
     }
 
-    /// A copy of the table with another value of the parameter.
+    /// Returns a copy of the table with another value of the parameter.
     pub fn replaced(&self, table: &Table, value: Value) -> Table {
         let mut changed = table.clone();
         let (tables, name) = self.key.rsplit_once('.').unwrap_or(("", &self.key));
@@ -211,10 +212,10 @@ impl Parameter {
         changed
     }
 
-    /// Whether the value in a family's table is legal.
+    /// Checks that the value in a family's table is legal.
     ///
     /// # Errors
-    /// What the value must be.
+    /// The values that are legal.
     pub fn check(&self, table: &Table) -> Result<(), String> {
         match self.value(table) {
             Some(value) if !self.legal.allows(value) => Err(format!("{} {value} must be {}", self.name(), self.legal)),
@@ -225,7 +226,7 @@ impl Parameter {
 
 /// Access to declared parameters; implemented by `parameters!`.
 pub trait Declared {
-    /// The parameters in the order in which tuning tries them, those of nested tables last.
+    /// Returns the parameters in the order in which tuning tries them, those of nested tables last.
     fn parameters() -> Vec<Parameter>;
 }
 

@@ -1,11 +1,11 @@
-//! Generated programs: text, options and how to launch them.
+//! Generated programs: text, options and launch shape.
 
 use super::Defines;
 use super::files::{ClFile, PROBE_IMAGE};
 use crate::hash::fnv1a;
 use std::fmt::Write as _;
 
-/// Generated source and how to build and launch it.
+/// Generated source, with the data for its build and launch.
 #[derive(Clone, Debug, PartialEq)]
 pub struct KernelSource {
     /// Short name for messages and reports, such as `standard-linear-float-x4-buffer`.
@@ -13,35 +13,35 @@ pub struct KernelSource {
     pub text: String,
     /// Build options, in one line.
     pub options: String,
-    /// Kernel function.
+    /// Name of the kernel function.
     pub entry: &'static str,
-    /// Work-group sizes.
+    /// Work-group sizes in x and y.
     pub work_group: [usize; 2],
-    /// Pixels that one work-group computes.
+    /// Pixels that one work-group computes in x and y.
     pub block: [usize; 2],
-    /// The constants of a projection are one vector, not four arrays.
+    /// True if the constants of a projection are one vector instead of four arrays.
     pub packed: bool,
-    /// What the constants keep free below the lowest position of a block, in bins.
+    /// Clearance in bins that the constants keep below the lowest position of a block.
     pub clearance: f64,
-    /// Identifies text and options, of gridding also the files of the programs around it: 16 hexadecimal digits.
+    /// Key of text and options, for gridding also of the files of the programs around it: 16 hexadecimal digits.
     pub key: String,
 }
 
-/// How a back-projection kernel is launched.
+/// The launch sizes of a back-projection kernel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LaunchShape {
-    /// Work-items of a work-group in x and y.
+    /// Number of work-items of a work-group in x and y.
     pub work_group: [u32; 2],
-    /// Pixels that it computes in x and y.
+    /// Number of pixels that a work-group computes in x and y.
     pub block: [u32; 2],
 }
 
 impl LaunchShape {
-    /// For programs that are not launched over blocks of pixels.
+    /// Shape of programs that are not launched over blocks of pixels.
     pub(super) const NONE: LaunchShape = LaunchShape { work_group: [1, 1], block: [1, 1] };
 }
 
-/// Puts a program together: name, defines, files.
+/// Assembles a program from name, defines and files.
 pub(super) fn assemble(
     name: String,
     defines: &Defines,
@@ -71,7 +71,7 @@ pub(super) fn assemble(
 }
 
 impl KernelSource {
-    /// The same with a key that also depends on the files of other programs.
+    /// Makes the key also depend on the files of other programs.
     pub(super) fn keyed_with(self, files: &[ClFile]) -> KernelSource {
         if files.is_empty() {
             return self;
@@ -82,7 +82,7 @@ impl KernelSource {
     }
 }
 
-/// Source of the kernel that tries an image format.
+/// Returns the source of the kernel that tries an image format.
 pub fn generate_probe() -> KernelSource {
     assemble(
         "probe-image".to_owned(),

@@ -15,18 +15,18 @@ use crate::facts::DeviceFacts;
 pub struct Offer {
     pub interpolation: Interpolation,
     pub mode: Mode,
-    /// Slices per pass.
+    /// Number of slices per pass.
     pub slices: u32,
     pub parameters: Parameters,
 }
 
 impl Offer {
-    /// The rule that the kernel violates with these compiler options, if any.
+    /// Checks the rules that the kernel must obey on any device; the error is the rule that it violates.
     pub fn check(&self) -> Result<(), String> {
         self.parameters.check(&[self.slices])
     }
 
-    /// The layouts of the sinogram that the kernel can read, best first; the last works everywhere.
+    /// Returns the layouts of the sinogram that the kernel can read, best first; the last one works everywhere.
     pub fn texels(&self) -> Vec<Texel> {
         self.parameters.family().texels(self.interpolation, self.slices)
     }
@@ -43,19 +43,19 @@ fn keeps_margin_from_bin_0(offer: &Offer, texel: Texel) -> bool {
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Problem {
     pub projections: usize,
-    /// Whether all projections have the same axis.
+    /// True if all projections have the same axis.
     pub same_axis: bool,
-    /// Of kernels with interpolation `exact`; what is usual in the kernel's mode if there is none.
+    /// Bound of kernels with interpolation `exact`; `None` for the usual one of the kernel's mode.
     pub bound: Option<Bound>,
-    /// Side of slices in pixels, which the cost of an update depends on where it is not the same for all.
+    /// Side of slices in pixels, on which the cost of an update depends where slices differ in size.
     pub size: usize,
-    /// Bins that positions and what leads to them span, see `Geometry::span`: kernels count positions from bin 0 only up to
-    /// [`Positions::WIDEST_ABSOLUTE`].
+    /// Number of bins that positions and their terms span, see `Geometry::span`: kernels count positions from bin 0
+    /// only up to [`Positions::WIDEST_ABSOLUTE`].
     pub span: usize,
 }
 
 impl Problem {
-    /// A problem whose kernels have the usual bounds, for 2048 bins and slices of 2048 x 2048 pixels.
+    /// Returns a problem whose kernels have the usual bounds, for 2048 bins and slices of 2048 x 2048 pixels.
     pub const fn new(projections: usize, same_axis: bool) -> Self {
         Problem { projections, same_axis, bound: None, size: 2048, span: 2048 }
     }
@@ -65,29 +65,30 @@ impl Problem {
 #[derive(Clone, Debug, PartialEq)]
 pub struct KernelSpec {
     pub interpolation: Interpolation,
-    /// Slices per pass.
+    /// Number of slices per pass.
     pub slices: u32,
     pub parameters: Parameters,
     pub texel: Texel,
-    /// Where the constants are stored; depends on the number of projections.
+    /// Memory for the constants; depends on the number of projections.
     pub constants: Constants,
     pub shuffle: Shuffle,
-    /// Whether the axis is the same for all projections.
+    /// True if all projections have the same axis.
     pub same_axis: bool,
     pub bound: Bound,
-    /// See [`Problem::size`].
+    /// Side of slices in pixels, see [`Problem::size`].
     pub size: usize,
     pub matrix: Matrix,
-    /// Items per warp in matrix products.
+    /// Number of items per warp in matrix products.
     pub lanes: u32,
-    /// Whether local memory is filled by the copy engine.
+    /// True if local memory is filled by the copy engine.
     pub bulk_copies: bool,
-    /// Whether sums are added to those of other projections in the slices.
+    /// True if sums are added to those of other projections in the slices.
     pub accumulate: bool,
     pub build: Build,
-    /// Most registers of an item that the compiler is asked for, if it can be asked and the profile does.
+    /// Largest number of registers of an item that the compiler is asked for, if it supports that and the profile wants
+    /// it.
     pub registers: Option<u32>,
-    /// The compiler's option for that.
+    /// Compiler option that limits registers.
     pub register_option: String,
 }
 
@@ -98,8 +99,8 @@ pub const SMALLEST_CONSTANT_BUFFER: u64 = 64 << 10;
 const CONSTANT_BYTES: usize = 16;
 
 impl KernelSpec {
-    /// The kernel of an offer, for a problem, reading `texel`. Without `facts` the device is assumed to have everything that
-    /// the target's architecture has.
+    /// Returns the kernel of an offer, for a problem, reading `texel`. Without `facts` the device is assumed to have
+    /// everything that the target's architecture has.
     pub fn new<'a>(
         offer: &Offer,
         target: impl Into<KernelTarget<'a>>,
@@ -165,17 +166,17 @@ impl KernelSpec {
         KernelSpec { bound, ..self.clone() }
     }
 
-    /// The same kernel, adding its sums to those of other projections in the slices.
+    /// Returns the same kernel, adding its sums to those of other projections in the slices.
     pub fn accumulating(&self) -> Self {
         KernelSpec { accumulate: true, ..self.clone() }
     }
 
-    /// Short name for messages and reports.
+    /// Returns a short name for messages and reports.
     pub fn name(&self) -> String {
         format!("{}-{}-{}", self.parameters.algorithm(), self.interpolation, self.layout())
     }
 
-    /// Name of the memory layout of the compound sinogram.
+    /// Returns the name of the memory layout of the compound sinogram.
     pub fn layout(&self) -> String {
         let texel = match self.texel {
             Texel::Buffer | Texel::GuardedBuffer { .. } => "buffer".to_owned(),
@@ -189,27 +190,27 @@ impl KernelSpec {
         format!("{}-x{}-{texel}", self.parameters.storage(), self.slices)
     }
 
-    /// Bytes that one bin of the compound sinogram takes.
+    /// Returns the bytes of one bin of the compound sinogram.
     pub fn element_bytes(&self) -> usize {
         self.parameters.storage().bytes() * self.texel.channels(self.slices)
     }
 
-    /// How the kernel interpolates the value at a position on the detector.
+    /// Returns the rule by which the kernel interpolates the value at a position on the detector.
     pub fn reads(&self) -> Reads {
         self.parameters.reads(self.interpolation)
     }
 
-    /// Cost of an update.
+    /// Returns the cost of an update.
     pub fn load(&self) -> Load {
         self.parameters.family().load(&self.form())
     }
 
-    /// Bytes of local memory that a work-group has, as the files in `cl/` declare it.
+    /// Returns the bytes of local memory of a work-group, as declared by the files in `cl/`.
     pub fn local_memory(&self) -> u64 {
         self.parameters.family().local_memory(&self.form())
     }
 
-    /// Options of the compiler that all programs of the kernel have.
+    /// Returns the compiler options that all programs of the kernel have in common.
     pub(super) fn compiler_options(&self) -> Vec<String> {
         let mut options = self.build.compiler_options();
         if self.parameters.common().relaxed_math {
@@ -239,7 +240,7 @@ impl KernelSpec {
         }
     }
 
-    /// Source, options and launch shape.
+    /// Generates source, options and launch shape.
     ///
     /// # Errors
     /// A usage error for a kernel that cannot read its layout of the sinogram.

@@ -1,4 +1,4 @@
-//! One work-item computes one pixel (paper, Algorithm 1).
+//! The family of kernels in which a work-item computes one pixel (paper, Algorithm 1).
 
 use super::family::{Family, rule};
 use super::files::{ClFile, SAMPLE, cl_file};

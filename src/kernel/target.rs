@@ -7,32 +7,32 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
 pub struct Hardware {
-    /// 32-bit registers per item at full occupancy; 0 if no option limits registers. Where the residency is known, that
-    /// says how many there are.
+    /// Number of 32-bit registers per item at full occupancy; 0 if no option limits registers. Where the residency is
+    /// known, the limit follows from it instead.
     pub registers_at_full_occupancy: u32,
-    /// Most registers that an item can have.
+    /// Largest number of registers that an item can have.
     pub max_registers: u32,
-    /// The compiler's option for it, without the number; it needs the extension that follows.
+    /// Compiler option that limits registers, without the number; it needs `compiler_extension`.
     pub register_option: String,
     /// Extension without which neither the option nor assembly nor the compiler's matrix function is used.
     pub compiler_extension: String,
-    /// Whether inline assembly may replace missing shuffle extensions.
+    /// True if inline assembly may replace missing shuffle extensions.
     pub assembly: bool,
-    /// Whether assembly can use matrix units that multiply 16 x 16 by 16 x 8 halves.
+    /// True if assembly can use matrix units that multiply 16 x 16 by 16 x 8 halves.
     pub matrix: bool,
-    /// Instead of `matrix`, the compiler's function that multiplies halves: 16 x 16 by 16 x 16 with warps of 64, 8 x 16 by
-    /// 16 x 16 with warps of 16.
+    /// Compiler function that multiplies halves, instead of `matrix`: 16 x 16 by 16 x 16 with warps of 64, 8 x 16 by 16
+    /// x 16 with warps of 16.
     pub matrix_function: String,
-    /// Items per warp for that function: 64 or 16.
+    /// Number of items per warp for `matrix_function`: 64 or 16.
     pub matrix_lanes: u32,
-    /// The function attribute that sets the warp size, given in brackets after it; empty if all warps have this size.
+    /// Function attribute that sets the warp size, given in brackets after it; empty if all warps have this size.
     pub warp_attribute: String,
-    /// Whether assembly can use an engine that copies to local memory in bulk.
+    /// True if assembly can use an engine that copies to local memory in bulk.
     pub bulk_copies: bool,
 }
 
 impl Hardware {
-    /// Items per warp, as the matrix unit requires.
+    /// Returns the number of items per warp that the matrix unit requires.
     pub fn lanes(&self) -> u32 {
         match (self.matrix_function.is_empty(), self.matrix_lanes) {
             (true, _) => 32,
@@ -41,13 +41,13 @@ impl Hardware {
         }
     }
 
-    /// Whether there is a matrix unit that kernels can use.
+    /// Reports whether there is a matrix unit that kernels can use.
     pub fn has_matrix_unit(&self) -> bool {
         self.matrix || !self.matrix_function.is_empty()
     }
 
-    /// Most registers of an item for an occupancy in percent, if the compiler has an option for that: the more warps are
-    /// resident, the fewer.
+    /// Returns the largest number of registers of an item for an occupancy in percent, if the compiler has an option
+    /// for it. The more warps are resident, the smaller it is.
     pub(super) fn register_limit(&self, occupancy: u32, residency: Option<&Residency>) -> Option<u32> {
         let by_share = (self.registers_at_full_occupancy * 100).checked_div(occupancy)?;
         let registers = residency.map_or(by_share, |held| held.registers_for(occupancy));
@@ -60,20 +60,20 @@ impl Hardware {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Residency {
-    /// Work-items of a warp.
+    /// Number of work-items of a warp.
     pub warp: u32,
-    /// Warps.
+    /// Largest number of resident warps.
     pub warps: u32,
-    /// Work-groups.
+    /// Largest number of resident work-groups.
     pub groups: u32,
-    /// 32-bit registers.
+    /// Number of 32-bit registers.
     pub registers: u32,
     /// Bytes of local memory.
     pub local_memory: u32,
-    /// Registers are allocated to a warp in multiples of this.
+    /// Number of registers of which the allocation for a warp is a multiple.
     #[serde(default = "one", skip_serializing_if = "is_one")]
     pub register_granule: u32,
-    /// Warps are resident in multiples of this where registers limit them.
+    /// Number of warps of which the resident warps are a multiple where registers limit them.
     #[serde(default = "one", skip_serializing_if = "is_one")]
     pub warp_granule: u32,
 }
@@ -88,25 +88,26 @@ fn is_one(value: &u32) -> bool {
 }
 
 impl Residency {
-    /// Most registers of an item with which an occupancy in percent is reached.
+    /// Returns the largest number of registers of an item with which an occupancy in percent is reached.
     pub fn registers_for(&self, occupancy: u32) -> u32 {
         let warps = (self.warps * occupancy).div_ceil(100).max(1).next_multiple_of(self.warp_granule);
         self.registers / warps / self.register_granule * self.register_granule / self.warp
     }
 
-    /// Warps whose items may have so many registers each.
+    /// Returns the number of warps whose items may have this many registers each.
     pub fn warps_for(&self, registers: u32) -> u32 {
         let of_warp = (registers.max(1) * self.warp).next_multiple_of(self.register_granule);
         self.registers / of_warp / self.warp_granule * self.warp_granule
     }
 }
 
-/// A version of OpenCL C that kernels are compiled as. They keep to 1.1; another version is for what a driver does with it.
+/// A version of OpenCL C that kernels are compiled as. They keep to 1.1; another version only changes the driver's
+/// behaviour.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum CVersion {
     #[serde(rename = "1.1")]
     V1,
-    /// 1.1 where the compiler does not accept 2.0.
+    /// Version 2.0, or 1.1 where the compiler does not accept 2.0.
     #[serde(rename = "2.0")]
     V2,
 }
@@ -115,11 +116,11 @@ pub enum CVersion {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
 pub struct Build {
-    /// The version of OpenCL C; see [`CVersion`].
+    /// Version of OpenCL C.
     pub opencl_c: CVersion,
     /// `-cl-mad-enable`: a product and a sum may become one instruction.
     pub mad: bool,
-    /// More options, passed on as they are.
+    /// Further options, passed on unchanged.
     pub options: Vec<String>,
 }
 
@@ -130,13 +131,13 @@ impl Default for Build {
 }
 
 impl Build {
-    /// The same options, without a version that the device's compiler does not accept.
+    /// Returns the options without a version that the device's compiler does not accept.
     pub(super) fn accepted(&self, facts: Option<&DeviceFacts>) -> Build {
         let accepts = facts.is_none_or(|f| f.accepts_opencl_c_2);
         Build { opencl_c: if accepts { self.opencl_c } else { CVersion::V1 }, ..self.clone() }
     }
 
-    /// Options of the compiler, in a fixed order.
+    /// Returns the options for the compiler, in a fixed order.
     pub(super) fn compiler_options(&self) -> Vec<String> {
         let version = match self.opencl_c {
             CVersion::V1 => "-cl-std=CL1.1",
@@ -151,12 +152,12 @@ impl Build {
     }
 }
 
-/// What a kernel is built for.
+/// The target that a kernel is built for.
 #[derive(Clone, Copy, Debug)]
 pub struct KernelTarget<'a> {
     pub hardware: &'a Hardware,
     pub build: &'a Build,
-    /// Of a compute unit, if it is known.
+    /// Resources of a compute unit, if known.
     pub residency: Option<&'a Residency>,
 }
 

@@ -1,4 +1,4 @@
-//! Products of weights and values on matrix units.
+//! The family of kernels that multiply weights and values on matrix units.
 
 use super::family::{Family, rule};
 use super::files::{ClFile, cl_file};
@@ -39,12 +39,12 @@ parameters! {
 }
 
 impl Tensor {
-    /// Pixels of a block in x and y.
+    /// Returns the number of pixels of a block in x and y.
     fn block(&self) -> [u32; 2] {
         [0, 1].map(|i| 4 * self.warps[i] * self.squares[i])
     }
 
-    /// Most bins that the squares of a block read, see `window_bins` in the kernel.
+    /// Returns the largest number of bins that the squares of a block read, see `window_bins` in the kernel.
     fn window(&self) -> u32 {
         let [x, y] = self.block().map(|side| f64::from(side - 4));
         x.hypot(y) as u32 + 10
@@ -181,7 +181,7 @@ impl Family for Tensor {
             shifts: weights * shifts,
             ..Load::local(1.0, 16.0)
         };
-        // where a square's bins start, found by one item for a projection of the pair
+        // start of a square's bins, found by one item for a projection of the pair
         let place = Load { fp: 9.0, conversions: 3.0, shifts: 2.0, ..Load::constant(4.0, 8.0) + Load::local(1.0, 8.0) };
         let [x, y] = self.block().map(f64::from);
         let row_bytes = 2.0 * parts * slices;

@@ -11,24 +11,24 @@ use crate::spectrum::stored_frequencies;
 pub enum Texel {
     /// A plain buffer with zero bins before and after every row.
     Buffer,
-    /// An image, one channel a slice.
+    /// An image with one channel per slice.
     Image(ImageFormat),
     /// An image of float channels, each with the bits of two halves; nearest only.
     PackedHalves(ImageFormat),
-    /// Rows of halves as matrix units read them (`halves.cl`), two for every value if `split`.
+    /// Rows of halves in the layout that matrix units read (`halves.cl`), two for every value if `split`.
     Halves { split: bool, guard: u32 },
     /// A plain buffer with enough guard bins that no tile reads beyond them.
     GuardedBuffer { guard: u32 },
-    /// A plain buffer of the spectra of rows; all slices of a frequency side by side if `together`, else one slice after
-    /// the other.
+    /// A plain buffer of the spectra of rows: all slices of a frequency are adjacent if `together`, otherwise slices
+    /// follow one another.
     Spectra { together: bool },
 }
 
-/// Zero bins before and after each row of a sinogram in a buffer.
+/// Number of zero bins before and after each row of a sinogram in a buffer.
 pub const GUARD: usize = 2;
 
 impl Texel {
-    /// Zero bins before and after each row.
+    /// Returns the number of zero bins before and after each row.
     pub fn guard(self) -> usize {
         match self {
             Texel::Buffer => GUARD,
@@ -37,28 +37,28 @@ impl Texel {
         }
     }
 
-    /// Values stored for a row of `bins`: with its guards, or frequencies.
+    /// Returns the number of values stored for a row of `bins`: with its guards, or of frequencies.
     pub fn row_length(self, bins: usize) -> usize {
         match self {
-            // complex ones
+            // complex values
             Texel::Spectra { .. } => 2 * stored_frequencies(bins),
             _ => bins + 2 * self.guard(),
         }
     }
 
-    /// Values stored per bin, for `slices` slices.
+    /// Returns the number of values stored per bin, for `slices` slices.
     pub fn channels(self, slices: u32) -> usize {
         match self {
             Texel::Buffer | Texel::PackedHalves(_) | Texel::GuardedBuffer { .. } | Texel::Spectra { .. } => {
                 slices as usize
             }
             Texel::Image(format) => format.channels.count(),
-            // eight more, so that rows lie well in the banks of local memory
+            // eight more, so that rows are spread evenly over the banks of local memory
             Texel::Halves { split, .. } => slices as usize * (1 + usize::from(split)) + 8,
         }
     }
 
-    /// The image's format, if it is one.
+    /// Returns the format if the layout is an image.
     pub fn format(self) -> Option<ImageFormat> {
         match self {
             Texel::Buffer | Texel::Halves { .. } | Texel::GuardedBuffer { .. } | Texel::Spectra { .. } => None,
@@ -66,8 +66,8 @@ impl Texel {
         }
     }
 
-    /// Image layouts for `slices` slices, smallest texel first; packed halves before native halves of the same size,
-    /// because every device has float formats.
+    /// Returns image layouts for `slices` slices, smallest texel first; packed halves come before native halves of the
+    /// same size, because every device has float formats.
     ///
     /// A kernel that reads between bins needs the texture unit to interpolate, which is not possible with packed halves.
     pub fn candidates(slices: u32, storage: Storage, between_bins: bool) -> Vec<Texel> {
@@ -95,7 +95,7 @@ impl Texel {
         texels
     }
 
-    /// The file of `cl/` that reads this layout, unless the family has its own.
+    /// Returns the file of `cl/` that reads this layout, unless the family has its own.
     pub(super) fn reader(self) -> Option<ClFile> {
         match self {
             Texel::Buffer => Some(SAMPLE_BUFFER),
@@ -105,7 +105,7 @@ impl Texel {
         }
     }
 
-    /// The defines for that file.
+    /// Adds the defines for the file of [`Texel::reader`].
     pub(super) fn define(self, defines: &mut Defines) -> Result<()> {
         match self {
             Texel::Buffer | Texel::GuardedBuffer { .. } => defines.number("GUARD", self.guard() as u32),

@@ -1,4 +1,4 @@
-//! Several projections at a time on the texture unit (paper, Algorithms 3 to 5).
+//! The family of kernels that process several projections at a time on the texture unit (paper, Algorithms 3 to 5).
 
 use super::family::{Family, rule};
 use super::files::{ClFile, EXCHANGE, SAMPLE, cl_file};
@@ -33,7 +33,7 @@ parameters! {
 }
 
 impl Texture {
-    /// Work-items of a work-group, of 64 or 16 pixels of a step for each projection.
+    /// Returns the number of work-items of a work-group: 64 or 16 pixels of a step for each projection.
     fn items(&self) -> u32 {
         self.projections_at_once * if self.projections_at_once < 16 { 64 } else { 16 }
     }

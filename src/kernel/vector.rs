@@ -1,4 +1,4 @@
-//! Vectors of slices, with tiles that fit into a CPU's cache.
+//! The family of kernels that use vectors of slices, with tiles that fit into a CPU's cache.
 
 use super::family::{Family, rule};
 use super::files::{ClFile, cl_file};
@@ -23,8 +23,8 @@ parameters! {
 }
 
 impl Vector {
-    /// Largest number of bins that a tile covers: its diagonal, one to interpolate, one because it starts between two, one
-    /// for rounding, and both ends.
+    /// Returns the largest number of bins that a tile covers: its diagonal, one to interpolate, one because it starts
+    /// between two bins, one for rounding, and both ends.
     pub fn window(&self) -> u32 {
         let side = f64::from(self.tile - 1);
         side.hypot(side) as u32 + 4

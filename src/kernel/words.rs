@@ -5,16 +5,16 @@ use serde::{Deserialize, Serialize};
 use std::fmt::Display;
 use strum::{EnumString, IntoStaticStr, VariantArray, VariantNames};
 
-/// Slices that a kernel can reconstruct at once.
+/// Numbers of slices that a kernel can reconstruct at once.
 pub const SLICE_MODES: [u32; 7] = [1, 2, 4, 8, 16, 32, 64];
 
 /// An enum that is read from the command line.
 pub(super) trait Word: Display + VariantArray {
-    /// What the enum describes, for messages.
+    /// Noun for the enum in messages.
     const WHAT: &'static str;
 }
 
-/// The error for a word that is not a variant of `T`.
+/// Returns the error for a word that is not a variant of `T`.
 pub(super) fn unknown<T: Word>(text: &str) -> Error {
     let words: Vec<String> = T::VARIANTS.iter().map(T::to_string).collect();
     Error::usage(format!("unknown {} `{text}`; it is one of {}", T::WHAT, words.join(", ")))
@@ -84,12 +84,12 @@ impl Word for Algorithm {
 pub enum Interpolation {
     Linear,
     Nearest,
-    /// The band-limited row itself, within `--accuracy`.
+    /// Interpolation by the band-limited row itself, within `--accuracy`.
     Exact,
 }
 
 impl Interpolation {
-    /// Every value, in the order that messages list them.
+    /// Every interpolation, in the order that messages list them.
     pub const ALL: &'static [Interpolation] = Interpolation::VARIANTS;
 }
 
@@ -97,7 +97,7 @@ impl Word for Interpolation {
     const WHAT: &'static str = "interpolation";
 }
 
-/// The two modes of the paper's Table 25.
+/// The modes of the paper's Table 25.
 #[derive(
     Clone,
     Copy,
@@ -117,14 +117,14 @@ impl Word for Interpolation {
 #[serde(rename_all = "kebab-case")]
 #[strum(serialize_all = "kebab-case", parse_err_ty = Error, parse_err_fn = unknown::<Mode>)]
 pub enum Mode {
-    /// No loss beyond the rounding of `f32` arithmetic.
+    /// Mode without losses beyond the rounding of `f32` arithmetic.
     Precise,
-    /// Half storage, texture weights of 8 bits and the like are allowed.
+    /// Mode that allows half storage, texture weights of 8 bits and the like.
     Fast,
 }
 
 impl Mode {
-    /// Every value, in the order that messages list them.
+    /// Every mode, in the order that messages list them.
     pub const ALL: &'static [Mode] = Mode::VARIANTS;
 }
 
@@ -132,7 +132,7 @@ impl Word for Mode {
     const WHAT: &'static str = "mode";
 }
 
-/// How the sinogram is stored for back projection.
+/// The data type of the sinogram that is stored for back projection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, strum::Display, VariantArray, VariantNames)]
 #[serde(rename_all = "kebab-case")]
 #[strum(serialize_all = "kebab-case")]
@@ -142,10 +142,10 @@ pub enum Storage {
 }
 
 impl Storage {
-    /// Every value.
+    /// Every data type.
     pub const ALL: &'static [Storage] = <Storage as VariantArray>::VARIANTS;
 
-    /// Bytes of a value.
+    /// Returns the bytes of a value.
     pub fn bytes(self) -> usize {
         match self {
             Storage::Float => 4,
@@ -154,18 +154,18 @@ impl Storage {
     }
 }
 
-/// Where a kernel reads the sinogram from.
+/// The memory from which a kernel reads the sinogram.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, strum::Display, VariantNames)]
 #[serde(rename_all = "kebab-case")]
 #[strum(serialize_all = "kebab-case")]
 pub enum Sampler {
-    /// The texture unit; a plain buffer where the device has no fitting image format.
+    /// The texture unit; a plain buffer where the device has no suitable image format.
     Image,
     /// A plain buffer and explicit interpolation.
     Buffer,
 }
 
-/// Address space of the per-projection constants.
+/// The address space of the per-projection constants.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, strum::Display, VariantNames)]
 #[serde(rename_all = "kebab-case")]
 #[strum(serialize_all = "kebab-case")]
@@ -175,31 +175,32 @@ pub enum Constants {
     Global,
 }
 
-/// Where the positions on the detector are counted from.
+/// The origin from which positions on the detector are counted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, strum::Display, VariantNames)]
 #[serde(rename_all = "kebab-case")]
 #[strum(serialize_all = "kebab-case")]
 pub enum Positions {
-    /// From the first pixel of a block, whose position two tables in global memory have with whole bins apart: as exact on
-    /// any detector.
+    /// The first pixel of a block, whose position two tables in global memory hold, split into whole bins and a
+    /// fraction: as exact on any detector.
     Block,
-    /// From bin 0, by the constants of a projection alone (paper, Algorithms 1 and 6).
+    /// Bin 0, by the constants of a projection alone (paper, Algorithms 1 and 6).
     Absolute,
 }
 
 impl Positions {
-    /// Up to here positions counted from bin 0 keep the margin of kernels that do so, see `crate::margins`.
+    /// Largest number of bins up to which positions counted from bin 0 keep the margin of kernels that do so, see
+    /// `crate::margins`.
     pub const WIDEST_ABSOLUTE: usize = 4096;
 }
 
-/// How items exchange values.
+/// The way in which items exchange values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, strum::Display, VariantNames)]
 #[serde(rename_all = "kebab-case")]
 #[strum(serialize_all = "kebab-case")]
 pub enum Exchange {
     /// Through local memory.
     Local,
-    /// By the warp's shuffle instruction; through local memory if the device has none.
+    /// Through the warp's shuffle instruction, or local memory if the device has none.
     Shuffle,
 }
 

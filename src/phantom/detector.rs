@@ -5,7 +5,7 @@ use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use rand_distr::{Distribution, Normal, Poisson};
 
-/// The random number generator of one row: a separate ChaCha8 stream for each (seed, projection, row), so that
+/// Returns the random number generator of one row: a separate ChaCha8 stream for each (seed, projection, row), so that
 /// no result depends on the order of work.
 ///
 /// Frames other than projections use numbers that no projection has, such as `u32::MAX - frame`.
@@ -15,8 +15,8 @@ pub fn row_rng(seed: u64, projection: u32, row: u32) -> ChaCha8Rng {
     rng
 }
 
-/// Adds Gaussian noise of standard deviation `sigma` (in the unit of the row) to a row; a sigma that is not
-/// positive and finite adds nothing.
+/// Adds Gaussian noise of standard deviation `sigma` (in the unit of the row) to a row; a `sigma` that is not positive
+/// and finite adds nothing.
 pub fn add_gaussian(row: &mut [f32], sigma: f64, rng: &mut impl Rng) {
     if sigma > 0.0
         && let Ok(normal) = Normal::new(0.0, sigma)
@@ -35,12 +35,12 @@ pub fn add_gaussian(row: &mut [f32], sigma: f64, rng: &mut impl Rng) {
 /// per photon, and the sensor clips at 65535.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Detector {
-    /// Bins in a row.
+    /// Number of bins of a row.
     pub bins: usize,
-    /// Rows of a frame.
+    /// Number of rows of a frame.
     pub rows: usize,
-    /// Photons that reach a pixel of gain 1 in the middle of the beam without a sample. Above about 55000 flats
-    /// clip.
+    /// Number of photons that reach a pixel of gain 1 in the middle of the beam without a sample. Above about 55000
+    /// flats clip.
     pub photons: f64,
 }
 
@@ -48,7 +48,7 @@ impl Detector {
     /// Standard deviation of the read noise in counts.
     pub const READ_NOISE: f64 = 2.0;
 
-    /// Mean counts of light in an open pixel, without the dark signal.
+    /// Returns the mean counts of light in an open pixel, without the dark signal.
     pub fn open_beam(&self, row: usize, bin: usize) -> f64 {
         let across = (bin as f64 - centre(self.bins)) / self.bins as f64;
         let along = (row as f64 - centre(self.rows)) / self.rows as f64;
@@ -59,13 +59,13 @@ impl Detector {
         self.photons * beam * gain
     }
 
-    /// Mean dark signal of a pixel in counts.
+    /// Returns the mean dark signal of a pixel in counts.
     pub fn dark_level(&self, row: usize, bin: usize) -> f64 {
         90.0 + 20.0 * hash(bin, row ^ 0x5555_0000)
     }
 
-    /// One row of a projection from its line integrals (no unit). A line integral that is not a number
-    /// lets nothing through.
+    /// Returns one row of a projection from its line integrals (no unit). A line integral that is not a number lets
+    /// nothing through.
     pub fn counts(&self, row: usize, line_integrals: &[f32], rng: &mut impl Rng) -> Vec<u16> {
         line_integrals
             .iter()
@@ -77,12 +77,12 @@ impl Detector {
             .collect()
     }
 
-    /// One row of a flat field: the beam without a sample.
+    /// Returns one row of a flat field: the beam without a sample.
     pub fn flat_row(&self, row: usize, rng: &mut impl Rng) -> Vec<u16> {
         (0..self.bins).map(|bin| self.count(row, bin, self.open_beam(row, bin), rng)).collect()
     }
 
-    /// One row of a dark field: no beam.
+    /// Returns one row of a dark field: no beam.
     pub fn dark_row(&self, row: usize, rng: &mut impl Rng) -> Vec<u16> {
         (0..self.bins).map(|bin| self.count(row, bin, 0.0, rng)).collect()
     }
@@ -96,7 +96,7 @@ impl Detector {
     }
 }
 
-/// A fixed number in 0..1 for a pixel (the mixing of SplitMix64).
+/// Returns a fixed number in 0..1 for a pixel (the mixing of SplitMix64).
 fn hash(a: usize, b: usize) -> f64 {
     let mut z = (a as u64)
         .wrapping_mul(0x9e37_79b9_7f4a_7c15)

@@ -15,25 +15,25 @@ pub struct Ellipse {
     pub b: f64,
     /// Anticlockwise rotation in radians.
     pub phi: f64,
-    /// What it adds to the attenuation inside, in 1/pixel.
+    /// Increase of the attenuation inside, in 1/pixel.
     pub contrast: f64,
 }
 
 impl Ellipse {
-    /// The point in the frame of the ellipse's own axes.
+    /// Returns the point in the frame of the ellipse's own axes.
     fn local(&self, x: f64, y: f64) -> (f64, f64) {
         let (sin, cos) = self.phi.sin_cos();
         let (x, y) = (x - self.x, y - self.y);
         (x * cos + y * sin, y * cos - x * sin)
     }
 
-    /// Does the point lie inside?
+    /// Reports whether the point lies inside.
     pub fn contains(&self, x: f64, y: f64) -> bool {
         let (u, v) = self.local(x, y);
         (u / self.a).powi(2) + (v / self.b).powi(2) <= 1.0
     }
 
-    /// Distance of the point from the boundary in pixels, positive inside, negative outside.
+    /// Returns the distance of the point from the boundary in pixels, positive inside, negative outside.
     pub fn depth(&self, x: f64, y: f64) -> f64 {
         // The nearest boundary point, by walking along circles of curvature: converges from anywhere.
         let (u, v) = self.local(x, y);
@@ -57,7 +57,7 @@ impl Ellipse {
         if self.contains(x, y) { distance } else { -distance }
     }
 
-    /// Does the other ellipse lie wholly inside this one?
+    /// Reports whether the other ellipse lies wholly inside this one.
     pub(super) fn holds(&self, other: &Ellipse) -> bool {
         let (sin, cos) = other.phi.sin_cos();
         (0..256).all(|k| {
@@ -67,7 +67,7 @@ impl Ellipse {
         })
     }
 
-    /// The ellipse seen at one angle.
+    /// Returns the projection of the ellipse at one angle.
     pub(super) fn shadow(&self, theta: f64) -> EllipseProjection {
         let (sin, cos) = (theta - self.phi).sin_cos();
         let half_width = (self.a * cos).hypot(self.b * sin);
@@ -87,14 +87,14 @@ pub(super) struct EllipseProjection {
 }
 
 impl EllipseProjection {
-    /// The line integral at `t`.
+    /// Returns the line integral at `t`.
     pub(super) fn sample(&self, t: f64) -> f64 {
         let t = t - self.centre;
         let square = self.half_width * self.half_width - t * t;
         if square > 0.0 { self.scale * square.sqrt() } else { 0.0 }
     }
 
-    /// The mean of the line integrals over `t - 1/2 .. t + 1/2`.
+    /// Returns the mean of the line integrals over `t - 1/2 .. t + 1/2`.
     pub(super) fn average(&self, t: f64) -> f64 {
         let t = t - self.centre;
         if t.abs() >= self.half_width + 0.5 {
@@ -103,7 +103,7 @@ impl EllipseProjection {
         self.scale * (self.area(t + 0.5) - self.area(t - 0.5))
     }
 
-    /// The integral of `sqrt(half_width^2 - t^2)` from 0.
+    /// Returns the integral of `sqrt(half_width^2 - t^2)` from 0.
     fn area(&self, t: f64) -> f64 {
         let s = self.half_width;
         let t = t.clamp(-s, s);

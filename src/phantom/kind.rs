@@ -2,7 +2,7 @@
 
 use strum::{Display, EnumString, IntoStaticStr, VariantArray};
 
-/// Which phantom.
+/// The kind of a phantom.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Display, EnumString, IntoStaticStr, VariantArray)]
 #[strum(serialize_all = "kebab-case")]
 pub enum Kind {
@@ -19,8 +19,8 @@ pub enum Kind {
 }
 
 impl Kind {
-    /// Rows of contrast, semi-axes a and b, centre X and Y (unit disc), rotation (degrees,
-    /// anticlockwise). Outer ellipses come before those that they contain.
+    /// Returns rows of contrast, semi-axes a and b, centre X and Y (unit disc), and rotation (degrees, anticlockwise).
+    /// Outer ellipses come before those that they contain.
     pub(super) fn table(self) -> &'static [[f64; 6]] {
         match self {
             Kind::SheppLogan => &[
@@ -62,7 +62,7 @@ impl Kind {
     }
 }
 
-/// What a page of a phantom's scan is.
+/// The content of a page of a phantom's scan.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Display, EnumString, IntoStaticStr, VariantArray)]
 #[strum(serialize_all = "kebab-case")]
 pub enum PageLayout {

@@ -1,13 +1,13 @@
 //! Phantoms made of ellipses: exact projections, the true slices, and the noise of a scan.
 //!
-//! A phantom is a list of ellipses, each of which adds its contrast to what lies inside it. Kinds are
-//! defined in the coordinates of the unit disc (X right, Y **up**, radius 1 = half the width of the
-//! slice) and stored in pixels. Contrast is linear attenuation per pixel, which is what a reconstructed
-//! slice shows, so line integrals have no unit.
+//! A phantom is a list of ellipses, each of which adds its contrast to the attenuation inside it. Kinds are defined in
+//! the coordinates of the unit disc (X right, Y **up**, radius 1 = half the width of the slice) and stored in pixels.
+//! Contrast is linear attenuation per pixel, which is the unit of a reconstructed slice, so line integrals have no
+//! unit.
 //!
-//! The geometry is the program's: pixel `(x, y)` of an `N x N` slice, `y` downwards, lies at
-//! `X = x - (N-1)/2`, `Y = -(y - (N-1)/2)`; the ray through it at angle `theta` meets the detector at
-//! `h = c + d_p + X cos(theta) + Y sin(theta)`. Detector bin `b` so looks along `t = b - c - d_p`.
+//! The geometry is the program's: pixel `(x, y)` of an `N x N` slice, `y` downwards, lies at `X = x - (N-1)/2`, `Y =
+//! -(y - (N-1)/2)`; the ray through it at angle `theta` meets the detector at `h = c + d_p + X cos(theta) + Y
+//! sin(theta)`. Detector bin `b` thus sees the line `t = b - c - d_p`.
 //!
 //! # Why rows are bin averages
 //!
@@ -54,12 +54,12 @@ pub struct Phantom {
 }
 
 impl Phantom {
-    /// The plain phantom for a slice of `size x size` pixels.
+    /// Returns the plain phantom for a slice of `size x size` pixels.
     pub fn new(kind: Kind, size: usize) -> Phantom {
         Phantom::for_slice(kind, size, 0, 1)
     }
 
-    /// Slice `slice` of a stack of `slices`.
+    /// Returns the phantom of slice `slice` of a stack of `slices`.
     ///
     /// With `u = (slice - slices/2) / slices` (whole-number division inside the bracket), the plain
     /// phantom is turned anticlockwise by `60 u` degrees, shrunk to `1 - 0.2 u^2` and then moved by
@@ -87,10 +87,10 @@ impl Phantom {
         Phantom { size, ellipses }
     }
 
-    /// The same phantom with every contrast multiplied by `factor`.
+    /// Multiplies every contrast by `factor`.
     ///
-    /// Contrasts of the order of 1 per pixel let no photon through: before [`Detector::counts`], scale
-    /// by the line integral that is wanted over [`Phantom::densest_ray`].
+    /// Contrasts of the order of 1 per pixel let no photon through: before [`Detector::counts`], scale by the desired
+    /// line integral divided by [`Phantom::densest_ray`].
     #[must_use]
     pub fn scaled(mut self, factor: f64) -> Phantom {
         for ellipse in &mut self.ellipses {
@@ -99,17 +99,17 @@ impl Phantom {
         self
     }
 
-    /// The side of the slice in pixels.
+    /// Returns the side of the slice in pixels.
     pub fn size(&self) -> usize {
         self.size
     }
 
-    /// The ellipses, outer ones before those that they contain.
+    /// Returns the ellipses, outer ones before those that they contain.
     pub fn ellipses(&self) -> &[Ellipse] {
         &self.ellipses
     }
 
-    /// The largest line integral at 180 angles one degree apart, one sample per pixel.
+    /// Returns the largest line integral at 180 angles one degree apart, one sample per pixel.
     pub fn densest_ray(&self) -> f64 {
         let mut row = vec![0.0f32; self.size];
         let axis = centre(self.size);
@@ -121,15 +121,16 @@ impl Phantom {
         f64::from(densest)
     }
 
-    /// One row of a sinogram: bin `b` of `out` becomes the exact mean of the line integrals over
-    /// `b - 1/2 .. b + 1/2` at the angle `theta` (radians), no unit.
+    /// Computes one row of a sinogram: bin `b` of `out` becomes the exact mean of the line integrals over `b - 1/2 .. b
+    /// + 1/2` at the angle `theta` (radians), without unit.
     ///
-    /// `axis` is the bin that the rotation axis falls on: `c + d_p`.
+    /// `axis` is the bin of the rotation axis: `c + d_p`.
     pub fn project_row(&self, theta: f64, axis: f64, out: &mut [f32]) {
         self.fill_row(theta, axis, out, EllipseProjection::average);
     }
 
-    /// As [`Phantom::project_row`], with the line integral at the centre of each bin instead of the mean.
+    /// Computes a row as [`Phantom::project_row`], with the line integral at the centre of each bin instead of the
+    /// mean.
     pub fn project_row_sampled(&self, theta: f64, axis: f64, out: &mut [f32]) {
         self.fill_row(theta, axis, out, EllipseProjection::sample);
     }
@@ -147,13 +148,13 @@ impl Phantom {
         }
     }
 
-    /// The attenuation at a point (pixels from the axis, Y up), in 1/pixel.
+    /// Returns the attenuation at a point (pixels from the axis, Y up), in 1/pixel.
     pub fn value_at(&self, x: f64, y: f64) -> f64 {
         self.ellipses.iter().filter(|ellipse| ellipse.contains(x, y)).map(|ellipse| ellipse.contrast).sum()
     }
 
-    /// The true slice: `N x N` values in 1/pixel, rows downwards, each the mean of
-    /// `supersample x supersample` points of its pixel (0 counts as 1).
+    /// Returns the true slice: `N x N` values in 1/pixel, rows downwards, each the mean of `supersample x supersample`
+    /// points of its pixel (0 counts as 1).
     pub fn rasterise(&self, supersample: usize) -> Vec<f32> {
         let n = self.size;
         let points = supersample.max(1);
@@ -167,7 +168,7 @@ impl Phantom {
                 u.hypot(v)
             };
             let (dx, dy) = (x - e.x, y - e.y);
-            // How much the radius can change within half a diagonal: most pixels are clear of the edge.
+            // Largest change of the radius within half a diagonal: most pixels are clear of the edge.
             let reach = FRAC_1_SQRT_2 / e.a.min(e.b);
             let middle = radius(dx, dy);
             if (middle - 1.0).abs() > reach {
@@ -190,7 +191,7 @@ impl Phantom {
         image
     }
 
-    /// For each ellipse, in order, the part of it in which the phantom is uniform.
+    /// Returns for each ellipse, in order, the part of it in which the phantom is uniform.
     pub fn uniform_regions(&self) -> Vec<Region<'_>> {
         (0..self.ellipses.len())
             .map(|index| {
@@ -224,17 +225,17 @@ pub struct Region<'a> {
 }
 
 impl Region<'_> {
-    /// The attenuation there, in 1/pixel.
+    /// Returns the attenuation in the region, in 1/pixel.
     pub fn value(&self) -> f64 {
         self.value
     }
 
-    /// The contrast of the ellipse itself, in 1/pixel.
+    /// Returns the contrast of the ellipse itself, in 1/pixel.
     pub fn contrast(&self) -> f64 {
         self.phantom.ellipses[self.index].contrast
     }
 
-    /// Does pixel `(x, y)` lie in the region, its centre at least `margin` pixels from every boundary?
+    /// Reports whether pixel `(x, y)` lies in the region, with its centre at least `margin` pixels from every boundary.
     pub fn contains(&self, x: usize, y: usize, margin: f64) -> bool {
         let half = centre(self.phantom.size);
         let (x, y) = (x as f64 - half, half - y as f64);
@@ -245,13 +246,13 @@ impl Region<'_> {
             .all(|(ellipse, covers)| ellipse.contains(x, y) == *covers && ellipse.depth(x, y).abs() >= margin)
     }
 
-    /// The indices `y * N + x` of all such pixels, ascending.
+    /// Returns the indices `y * N + x` of all pixels that the region [contains](Region::contains), ascending.
     pub fn pixels(&self, margin: f64) -> Vec<usize> {
         let n = self.phantom.size;
         (0..n * n).into_par_iter().filter(|index| self.contains(index % n, index / n, margin)).collect()
     }
 
-    /// The mean of an `N x N` image over those pixels; none when there are none.
+    /// Returns the mean of an `N x N` image over the region's [pixels](Region::pixels); `None` if there are none.
     pub fn mean(&self, image: &[f32], margin: f64) -> Option<f64> {
         let pixels = self.pixels(margin);
         let sum: f64 = pixels.iter().filter_map(|&index| image.get(index)).map(|&value| f64::from(value)).sum();
@@ -259,7 +260,7 @@ impl Region<'_> {
     }
 }
 
-/// `(N - 1) / 2`, the pixel coordinate of the axis.
+/// Returns `(N - 1) / 2`, the pixel coordinate of the axis.
 fn centre(size: usize) -> f64 {
     (size as f64 - 1.0) / 2.0
 }

@@ -71,7 +71,7 @@ impl Profile {
         let what = format!("{interpolation} {mode}");
         let choices: Vec<&Auto> =
             self.auto.iter().filter(|a| a.interpolation == interpolation && a.mode == mode).collect();
-        // profiles of other people may be older than this interpolation
+        // profiles that users wrote may be older than this interpolation
         if choices.is_empty() && interpolation == Interpolation::Exact {
             return Ok(());
         }
@@ -101,7 +101,7 @@ impl Profile {
         Ok(())
     }
 
-    /// Checks each kernel entry, and that no two conflict.
+    /// Checks each kernel entry, and that no two entries conflict.
     fn check_kernels(&self) -> Result<(), String> {
         for (number, entry) in self.kernel.iter().enumerate() {
             let at = format!("[[kernel]] number {}", number + 1);

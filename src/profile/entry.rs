@@ -7,14 +7,14 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use std::fmt;
 use std::sync::LazyLock;
 
-/// The keys besides the family's, in the order in which profiles are written.
+/// Keys besides the family's, in the order in which profiles are written.
 const KEYS: [&str; 4] = ["interpolation", "mode", "slices", "source"];
 
-/// The keys of an entry, for messages.
+/// All keys of an entry, for messages.
 static ALL_KEYS: LazyLock<Vec<&'static str>> =
     LazyLock::new(|| KEYS.into_iter().chain(Algorithm::ALL.iter().map(|&family| family.into())).collect());
 
-/// Parameters of one kernel for some interpolations, modes and slice modes.
+/// Parameters of one kernel for some interpolations, modes and numbers of slices per pass.
 #[derive(Clone, Debug, PartialEq)]
 pub struct KernelEntry {
     pub interpolation: Vec<Interpolation>,
@@ -25,7 +25,7 @@ pub struct KernelEntry {
 }
 
 impl KernelEntry {
-    /// An entry for one combination.
+    /// Returns an entry for one combination.
     pub fn of(offer: &Offer, source: Option<String>) -> KernelEntry {
         KernelEntry {
             interpolation: vec![offer.interpolation],
@@ -36,7 +36,7 @@ impl KernelEntry {
         }
     }
 
-    /// The combinations that the entry serves.
+    /// Returns the combinations that the entry serves.
     pub fn offers(&self) -> impl Iterator<Item = Offer> {
         self.interpolation.iter().flat_map(move |&interpolation| {
             self.mode.iter().flat_map(move |&mode| {
@@ -50,7 +50,7 @@ impl KernelEntry {
         })
     }
 
-    /// A combination that the entry and another of the same family both serve, if there is one.
+    /// Returns a combination that the entry and another one of the same family both serve, if there is one.
     pub(super) fn clash(&self, other: &KernelEntry) -> Option<(Interpolation, Mode, u32)> {
         fn common<T: Copy + PartialEq>(list: &[T], other: &[T]) -> Option<T> {
             list.iter().copied().find(|value| other.contains(value))
@@ -83,7 +83,7 @@ impl<'de> Deserialize<'de> for KernelEntry {
     }
 }
 
-/// Reads the table of a family.
+/// Deserialiser of the table of a family.
 struct FamilyTable(Algorithm);
 
 impl<'de> DeserializeSeed<'de> for FamilyTable {
@@ -152,7 +152,7 @@ impl<'de> Visitor<'de> for EntryVisitor {
     }
 }
 
-/// The message for an entry without a family.
+/// Returns the message for an entry without a family.
 fn no_family() -> String {
     let words: Vec<&str> = Algorithm::ALL.iter().map(|&family| family.into()).collect();
     let (first, rest) = words.split_first().unwrap_or((&"", &[]));

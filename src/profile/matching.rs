@@ -7,14 +7,15 @@ use crate::facts::DeviceFacts;
 #[derive(Clone, Debug)]
 pub struct Choice {
     pub profile: Profile,
-    /// One line to print: `architecture is hopper`.
+    /// Reason in one line for display, such as `architecture is hopper`.
     pub reason: String,
-    /// Notes for the user: profiles that were left out.
+    /// Notes for the user on profiles that were left out.
     pub notes: Vec<String>,
 }
 
 impl Match {
-    /// Why this matches the device, and how specific the rule is; `None` if a condition fails.
+    /// Returns the rank of the rule by specificity, and the reason why it matches the device; `None` if a condition
+    /// fails.
     fn explain(&self, facts: &DeviceFacts) -> Option<(u8, String)> {
         let mut reasons = Vec::new();
         let mut rank = 0;
@@ -46,10 +47,11 @@ impl Match {
     }
 }
 
-/// The profile for a device: a rule by name wins over architecture, that over vendor, that over type, and a profile
-/// without conditions comes last. Among equals the first in `profiles` wins (a user's come before the built-in ones).
+/// Chooses the profile for a device. A rule by name wins over architecture, which wins over vendor, which wins over
+/// type; a profile without conditions comes last. Among equals the first in `profiles` wins (a user's profiles come
+/// before the built-in ones).
 ///
-/// `None` only when no profile of the list matches; the built-in default matches everything.
+/// Returns `None` only if no profile of the list matches; the built-in default matches everything.
 pub fn choose<'a>(profiles: impl IntoIterator<Item = &'a Profile>, facts: &DeviceFacts) -> Option<Choice> {
     let mut best: Option<(u8, Choice)> = None;
     for profile in profiles {

@@ -1,8 +1,8 @@
 //! Device profiles: tuning for a device is data (TOML), not code.
 //!
-//! A profile states which devices it is for, how programs are built there, and which kernel with which parameters serves
-//! every combination of interpolation, mode and slices per pass. Files are strict: an unknown key is an error, and every
-//! number has a source.
+//! A profile states which devices it is for, how programs are built for them, and which kernel with which parameters
+//! serves every combination of interpolation, mode and slices per pass. Files are strict: an unknown key is an error,
+//! and every number has a source.
 
 mod check;
 mod entry;
@@ -25,14 +25,14 @@ use crate::kernel::{
 };
 use serde::{Deserialize, Serialize};
 
-/// The schema that this version reads.
+/// Version of the schema that this version of the program reads.
 pub const SCHEMA: u32 = 2;
 
-/// A device profile, as in its TOML file.
+/// A device profile, with the content of its TOML file.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Profile {
-    /// Must be [`SCHEMA`].
+    /// Version of the schema; must be [`SCHEMA`].
     pub schema: u32,
     /// Short name, as `--profile` takes it.
     pub name: String,
@@ -40,40 +40,41 @@ pub struct Profile {
     pub title: String,
     /// Source of the numbers, unless an entry has its own.
     pub source: String,
-    /// The devices this profile is for.
+    /// Conditions on the devices that the profile is for.
     #[serde(default)]
     pub r#match: Match,
-    /// The architecture.
+    /// Properties of the architecture.
     #[serde(default)]
     pub hardware: Hardware,
     /// Throughput of the units of one of its devices, for the model.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub throughput: Option<Throughput>,
-    /// How programs are built.
+    /// Options for building programs.
     #[serde(default)]
     pub build: Build,
-    /// What filters rows; the padded length does not depend on the profile, see `spectrum::padded_length`.
+    /// Means by which rows and images are filtered; the padded length does not depend on the profile, see
+    /// `spectrum::padded_length`.
     #[serde(default)]
     pub fft: Fft,
-    /// What does the steps around the filter.
+    /// Processors that run the steps around the filter.
     #[serde(default)]
     pub steps: StepBackends,
-    /// Sizes of their work-groups.
+    /// Sizes of the work-groups of steps.
     #[serde(default)]
     pub step_sizes: StepSizes,
-    /// What `--algorithm auto` and `--slices-per-pass auto` mean.
+    /// Choices that `--algorithm auto` and `--slices-per-pass auto` stand for.
     pub auto: Vec<Auto>,
     /// Kernels and their parameters.
     pub kernel: Vec<KernelEntry>,
     /// Measurements behind the numbers.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub measured: Vec<MeasuredSpeed>,
-    /// What `fbp tune` created the profile from.
+    /// Origin of the profile, if `fbp tune` created it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tuned: Option<Tuned>,
 }
 
-/// Conditions on a device; all that are given must hold; without conditions every device matches.
+/// Conditions on a device, all of which must hold; without conditions every device matches.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Match {
@@ -91,19 +92,19 @@ pub struct Match {
     pub kind: Vec<DeviceKind>,
 }
 
-/// The automatic choice for one interpolation and mode, for any run or those of few or small slices.
+/// The automatic choice for one interpolation and mode, for any run or only for runs of few or small slices.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Auto {
     pub interpolation: Interpolation,
     pub mode: Mode,
     pub algorithm: Algorithm,
-    /// Slices per pass when the run has that many.
+    /// Number of slices per pass where the run has that many.
     pub slices: u32,
-    /// Only for runs of at most this many slices; the entry without it is for all others.
+    /// Largest number of slices of the runs that the choice is for; `None` for all other runs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub up_to: Option<u32>,
-    /// Only for slices of at most this many pixels a side, likewise; decides before `up_to`.
+    /// Largest side in pixels of the slices that the choice is for; `None` for all others. Decides before `up_to`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub up_to_size: Option<u32>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -111,42 +112,43 @@ pub struct Auto {
 }
 
 impl Auto {
-    /// Whether the choice is one for a run of so many slices of so many pixels a side.
+    /// Reports whether the choice is for a run of `run_slices` slices of `size` pixels a side.
     fn serves(&self, run_slices: usize, size: usize) -> bool {
         let within = |value: usize, most: Option<u32>| most.is_none_or(|most| value <= most as usize);
         within(run_slices, self.up_to) && within(size, self.up_to_size)
     }
 
-    /// The order in which choices are taken: the one for the smallest and fewest slices first.
+    /// Returns the order in which choices are taken: the one for the smallest and fewest slices first.
     pub fn order(&self) -> [u32; 2] {
         [self.up_to_size, self.up_to].map(|most| most.unwrap_or(u32::MAX))
     }
 
-    /// Whether this choice selects the kernel.
+    /// Reports whether this choice selects the kernel.
     pub fn is_for(&self, offer: &Offer) -> bool {
         (self.interpolation, self.mode, self.slices) == (offer.interpolation, offer.mode, offer.slices)
             && self.algorithm == offer.parameters.algorithm()
     }
 }
 
-/// Where a tuned profile is valid: on this device, with this driver, for these kernels.
+/// Validity of a tuned profile: the device, driver and kernels that it was tuned with.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Tuned {
     pub device: String,
     pub driver: String,
-    /// Of the program that tuned.
+    /// Version of the program that tuned.
     pub version: String,
     pub date: String,
     /// Keys of the generated sources that `[[auto]]` selects, see [`auto_keys`].
     pub keys: Vec<String>,
-    /// What the sizes of steps were measured to be, if they are tuned.
+    /// Summary of the measurements of the sizes of steps, if they are tuned.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub steps: Option<String>,
 }
 
 impl Tuned {
-    /// Why the profile is no longer valid for the device, if so; `keys` are the present keys of the profile's kernels.
+    /// Returns the reason why the profile is no longer valid for the device, if so; `keys` are the present keys of its
+    /// kernels.
     fn stale(&self, facts: &DeviceFacts, keys: &[String]) -> Option<String> {
         if self.driver != facts.driver {
             return Some(format!("it was tuned with driver {}, the device now has {}", self.driver, facts.driver));
@@ -156,7 +158,7 @@ impl Tuned {
     }
 }
 
-/// One measurement.
+/// A measured speed of a kernel.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct MeasuredSpeed {
@@ -167,16 +169,16 @@ pub struct MeasuredSpeed {
     pub interpolation: Interpolation,
     pub mode: Mode,
     pub slices: u32,
-    /// Key of the generated source, where it is known.
+    /// Key of the generated source, if known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub key: Option<String>,
-    /// Bins, projections and side of the slice.
+    /// Number of bins, number of projections and side of the slice.
     pub problem: [u32; 3],
     pub gu_per_s: f64,
-    /// Relative RMS error against the `f64` reference, measured in the same run; not of cited measurements.
+    /// Relative RMS error against the `f64` reference, measured in the same run; `None` for cited measurements.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<f64>,
-    /// Where the measurement is from, if it is cited.
+    /// Source of a cited measurement.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub source: Option<String>,
 }
@@ -190,7 +192,7 @@ impl Profile {
         Ok(profile)
     }
 
-    /// Every kernel of the profile, one for each combination.
+    /// Returns every kernel of the profile, one for each combination.
     pub fn offers(&self) -> Vec<Offer> {
         self.kernel.iter().flat_map(KernelEntry::offers).collect()
     }

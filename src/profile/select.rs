@@ -6,14 +6,14 @@ use crate::facts::DeviceFacts;
 use crate::kernel::{Algorithm, Interpolation, KernelSpec, Mode, Offer, Problem, Texel};
 
 impl Profile {
-    /// The kernel for a run.
+    /// Selects the kernel for a run.
     ///
-    /// `None` as `algorithm` or `slices` uses the profile's `auto` for slices of `size` pixels a side (in full, whatever the
-    /// region, which must not change values), with no more slices per pass than `run_slices` needs. If
-    /// the automatic algorithm does not support the given `slices`, the profile's first kernel that does is used.
+    /// `None` as `algorithm` or `slices` uses the profile's `auto` for slices of `size` pixels a side (in full,
+    /// whatever the region, which must not change values), with no more slices per pass than `run_slices` needs. If the
+    /// automatic algorithm does not support the given `slices`, the profile's first kernel that does is used.
     ///
     /// # Errors
-    /// A usage error that lists what the profile has, when it has no such kernel.
+    /// A usage error that lists the kernels of the profile, if it has no such kernel.
     pub fn select(
         &self,
         algorithm: Option<Algorithm>,
@@ -73,8 +73,8 @@ impl Profile {
     }
 }
 
-/// Keys of the kernels that a profile's `[[auto]]` selects on a device, each once: they change with the files of `cl/`, the
-/// generator, the profile's parameters and the capabilities of the device.
+/// Returns the keys of the kernels that a profile's `[[auto]]` selects on a device, each once. They change with the
+/// files of `cl/`, the generator, the profile's parameters and the capabilities of the device.
 pub fn auto_keys(profile: &Profile, facts: &DeviceFacts) -> Result<Vec<String>> {
     let problem = Problem::new(1, true);
     let offers = profile.offers();

@@ -7,7 +7,7 @@ use crate::files::cache_folder;
 use crate::visible::Shown;
 use std::path::{Path, PathBuf};
 
-/// The shipped profiles: (file name, text).
+/// Shipped profiles as file name and text.
 const BUILT_IN: &[(&str, &str)] = &[
     ("amd-cdna.toml", include_str!("../../configs/amd-cdna.toml")),
     ("amd-gcn1.toml", include_str!("../../configs/amd-gcn1.toml")),
@@ -29,20 +29,20 @@ const BUILT_IN: &[(&str, &str)] = &[
     ("nvidia-pascal.toml", include_str!("../../configs/nvidia-pascal.toml")),
 ];
 
-/// Environment variable with more profile directories, separated by `:`.
+/// Environment variable with further profile directories, separated by `:`.
 const PATH_VARIABLE: &str = "FBP_PROFILE_PATH";
 
-/// Every known profile: the user's, then those written by `fbp tune`, then the built-in ones.
+/// All known profiles: the user's, then those written by `fbp tune`, then the built-in ones.
 #[derive(Clone, Debug, Default)]
 pub struct ProfileStore {
     profiles: Vec<Profile>,
     origins: Vec<String>,
-    /// Tuned profiles that cannot be read, and why.
+    /// Messages on tuned profiles that cannot be read.
     unreadable: Vec<String>,
 }
 
 impl ProfileStore {
-    /// Only the profiles that are part of the program.
+    /// Loads only the profiles that are part of the program.
     pub fn built_in() -> Result<Self> {
         let mut store = ProfileStore::default();
         for (file, text) in BUILT_IN {
@@ -51,8 +51,8 @@ impl ProfileStore {
         Ok(store)
     }
 
-    /// The user's profiles (directories of `FBP_PROFILE_PATH`, then `fbp/profiles` in the configuration directory),
-    /// then those that `fbp tune` wrote to the cache directory, then the built-in ones.
+    /// Loads the user's profiles (directories of `FBP_PROFILE_PATH`, then `fbp/profiles` in the configuration
+    /// directory), then those that `fbp tune` wrote to the cache directory, then the built-in ones.
     ///
     /// # Errors
     /// A malformed file in one of the user's directories, which is reported and never skipped.
@@ -66,7 +66,7 @@ impl ProfileStore {
         for file in tuned_directory().iter().flat_map(|directory| profile_files(directory)) {
             match read(&file) {
                 Ok(profile) => store.add(profile, file.shown().to_string()),
-                // it was not written by hand, so it does not stop a run
+                // the file was not written by hand, so it does not stop a run
                 Err(error) => store.unreadable.push(format!("{error}; fbp tune writes it again")),
             }
         }
@@ -81,12 +81,12 @@ impl ProfileStore {
         self.origins.push(origin);
     }
 
-    /// Profiles and where each came from.
+    /// Returns the profiles with the origin of each.
     pub fn iter(&self) -> impl Iterator<Item = (&Profile, &str)> {
         self.profiles.iter().zip(self.origins.iter().map(String::as_str))
     }
 
-    /// A profile by name, or by path when `selector` looks like a file (it ends in `.toml` or has a `/`).
+    /// Returns a profile by name, or by path if `selector` looks like a file (ends in `.toml` or contains a `/`).
     pub fn named(&self, selector: &str) -> Result<Profile> {
         if selector.ends_with(".toml") || selector.contains('/') {
             return read(Path::new(selector));
@@ -100,8 +100,8 @@ impl ProfileStore {
         })
     }
 
-    /// The profile for a device: `None` or `auto` as `selector` matches by the device's properties. Profiles of `fbp tune`
-    /// are only used for the device, driver and kernels that they were tuned with.
+    /// Returns the profile for a device: `None` or `auto` as `selector` matches by the device's properties. Profiles of
+    /// `fbp tune` are only used for the device, driver and kernels that they were tuned with.
     pub fn for_device(&self, selector: Option<&str>, facts: &DeviceFacts) -> Result<Choice> {
         if let Some(name) = selector.filter(|name| *name != "auto") {
             return Ok(Choice { profile: self.named(name)?, reason: format!("--profile {name}"), notes: Vec::new() });
@@ -127,7 +127,7 @@ impl ProfileStore {
         Ok(choice)
     }
 
-    /// The same without profiles of `fbp tune`: what tuning starts from.
+    /// Returns the profile for a device without considering those of `fbp tune`: the starting point of tuning.
     pub fn untuned_for_device(&self, selector: Option<&str>, facts: &DeviceFacts) -> Result<Choice> {
         let mut store = ProfileStore::default();
         for (profile, origin) in self.iter().filter(|(profile, _)| profile.tuned.is_none()) {
@@ -140,7 +140,7 @@ impl ProfileStore {
     }
 }
 
-/// The files of a directory that may be profiles, by name; none where there is no such directory.
+/// Returns the files of a directory that may be profiles, sorted by name; none if there is no such directory.
 fn profile_files(directory: &Path) -> Vec<PathBuf> {
     let entries = std::fs::read_dir(directory).into_iter().flatten();
     let mut files: Vec<PathBuf> = entries
@@ -151,10 +151,11 @@ fn profile_files(directory: &Path) -> Vec<PathBuf> {
     files
 }
 
-/// The folder of profiles in the cache directory.
+/// Folder of tuned profiles in the cache directory.
 pub const TUNED: &str = "tuned";
 
-/// Where `fbp tune` writes profiles; `None` if there is no cache directory, or others may write to it.
+/// Returns the directory to which `fbp tune` writes profiles; `None` if there is no cache directory, or others may
+/// write to it.
 pub fn tuned_directory() -> Option<PathBuf> {
     cache_folder(TUNED)
 }
@@ -167,7 +168,7 @@ fn read(path: &Path) -> Result<Profile> {
     Profile::parse(&text, &name)
 }
 
-/// Directories that may hold a user's profiles, most important first.
+/// Returns the directories that may hold a user's profiles, most important first.
 fn user_directories() -> Vec<PathBuf> {
     let mut directories: Vec<PathBuf> =
         std::env::var_os(PATH_VARIABLE).map(|paths| std::env::split_paths(&paths).collect()).unwrap_or_default();

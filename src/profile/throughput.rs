@@ -5,23 +5,23 @@ use crate::kernel::Residency;
 use serde::{Deserialize, Serialize};
 use strum::Display;
 
-/// Which operations run on special function units instead of arithmetic units (paper, 3.7 and 6.5).
+/// The operations that run on special function units instead of arithmetic units (paper, 3.7 and 6.5).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, Display)]
 #[serde(rename_all = "kebab-case")]
 #[strum(serialize_all = "kebab-case")]
 pub enum Special {
-    /// None: conversions and shifts are counted with all others (Fermi, GCN, processors).
+    /// No operations: conversions and shifts are counted with all others (Fermi, GCN, CPUs).
     None,
     /// Conversions (Maxwell and later, where shifts can run on both).
     Conversions,
     /// Conversions and shifts (Kepler).
     ConversionsAndShifts,
-    /// Conversions, and the special unit is one of those that the arithmetic rate includes (VLIW).
+    /// Conversions, where the special unit is one of those that the arithmetic rate includes (VLIW).
     Slot,
 }
 
-/// Rates of one device, in 10^9 per second for the whole device, at `clock-mhz`; for another device of the family they are
-/// scaled by compute units and clock.
+/// Rates of one device, in 10^9 per second for the whole device, at `clock-mhz`. For another device of the family they
+/// are scaled by compute units and clock.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Throughput {
@@ -41,17 +41,18 @@ pub struct Throughput {
     pub half_conversions: Option<f64>,
     /// Instructions that schedulers issue.
     pub instructions: f64,
-    /// Whether each load also takes one of them; the paper's Table 16 assumes that it does not.
+    /// True if each load also takes an issued instruction; the paper's Table 16 assumes that it does not.
     #[serde(default)]
     pub loads_issue: bool,
-    /// Bytes of local memory; on processors of the first-level cache.
+    /// Bytes of local memory, on CPUs of the first-level cache.
     pub local: f64,
     /// Bytes of constant memory.
     pub constant: f64,
-    /// Bytes of device memory, read and written; 0 where not known.
+    /// Bytes of device memory, read and written; 0 if not known.
     #[serde(default)]
     pub device_memory: f64,
-    /// Texels: of 32 bits; of 64 interpolated, and nearest; of 128 nearest. All 0 without texture units.
+    /// Texels: of 32 bits; of 64 bits, interpolated; of 64 bits, nearest; of 128 bits, nearest. All 0 without texture
+    /// units.
     #[serde(default)]
     pub texels: [f64; 4],
     /// Multiply-adds of matrix units, halves to float; 0 without them.
@@ -62,7 +63,7 @@ pub struct Throughput {
 }
 
 impl Throughput {
-    /// How much faster a device is than the one that the rates belong to; 1 if its clock or size is unknown.
+    /// Returns the speed of a device relative to the one that the rates belong to; 1 if its clock or size is unknown.
     pub fn scale(&self, facts: &DeviceFacts) -> f64 {
         let own = f64::from(self.compute_units) * f64::from(self.clock_mhz);
         match f64::from(facts.compute_units) * f64::from(facts.clock_mhz) {

@@ -1,4 +1,4 @@
-//! How badly the rows in a window fit an axis, in closed form for every position.
+//! Misfit of the rows in a window to an axis, in closed form for every position.
 //!
 //! Moving the axis by `t` bins turns the values of the frequency `w` by `exp(i w t)`, so that the quadratic forms of their
 //! real and imaginary parts give the misfit `Q(t) = sum over w of a + b cos 2wt + d sin 2wt`.
@@ -14,20 +14,20 @@ use std::sync::Arc;
 pub struct Misfit {
     pub model: Arc<Model>,
     pub windowed: Windowed,
-    /// By row and frequency: `a`, `b`, `d`, and the misfit without an axis.
+    /// Terms by row and frequency: `a`, `b`, `d`, and the misfit without an axis.
     terms: Vec<[f64; 4]>,
-    /// Of each frequency.
+    /// Index of the band of each frequency.
     band: Vec<usize>,
     /// Half the number of data of a frequency.
     data: f64,
 }
 
-/// What a likelihood is compared with.
+/// Reference that a likelihood is relative to.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Against {
-    /// The same data with phases at random.
+    /// The data with phases at random.
     Phases,
-    /// The same data without an axis, with all harmonics in both parts.
+    /// The data without an axis, with all harmonics in both parts.
     Free,
 }
 
@@ -63,7 +63,7 @@ impl Misfit {
         self.windowed.rows()
     }
 
-    /// Terms of a row in a band: frequencies and `a`, `b`, `d`, misfit without an axis.
+    /// Returns frequency and terms (`a`, `b`, `d`, misfit without an axis) of a row in a band.
     fn of(&self, row: usize, band: usize) -> impl Iterator<Item = (f64, [f64; 4])> {
         let count = self.windowed.frequencies.len();
         let terms = &self.terms[row * count..(row + 1) * count];
@@ -71,13 +71,13 @@ impl Misfit {
         frequencies.filter(move |((_, of), _)| **of == band).map(|((w, _), terms)| (*w, *terms))
     }
 
-    /// The logarithm of the likelihood of each row, `[row][position]`, for axes that are `first + i * step` bins from the middle
-    /// of the window. Every row and band has a noise level of its own.
+    /// Returns the logarithm of the likelihood of each row, `[row][position]`, for axes that are `first + i * step`
+    /// bins from the middle of the window. Every row and band has a noise level of its own.
     pub fn log_likelihood(&self, first: f64, step: f64, count: usize, reference: Against) -> Vec<Vec<f64>> {
         (0..self.rows()).into_par_iter().map(|row| self.of_row_against(row, first, step, count, reference)).collect()
     }
 
-    /// The same of one row against phases at random.
+    /// Returns the logarithm of the likelihood of one row relative to phases at random, as [`Misfit::log_likelihood`].
     pub fn of_row(&self, row: usize, first: f64, step: f64, count: usize) -> Vec<f64> {
         self.of_row_against(row, first, step, count, Against::Phases)
     }
@@ -106,7 +106,8 @@ impl Misfit {
         sum
     }
 
-    /// The misfit that a likelihood is compared with, and what it gains by volume, of some frequencies of a band.
+    /// Returns the misfit that a likelihood is relative to, and the gain by volume, of a number of frequencies of a
+    /// band.
     fn reference(&self, band: usize, frequencies: f64, phases: f64, free: f64, reference: Against) -> (f64, f64) {
         match reference {
             Against::Phases => (phases, 0.0),
@@ -114,12 +115,13 @@ impl Misfit {
         }
     }
 
-    /// The same of each row at an axis `at[row]` bins from the middle of its window.
+    /// Returns the logarithm of the likelihood of all rows at an axis `at[row]` bins from the middle of each row's
+    /// window.
     pub fn log_likelihood_at(&self, at: &[f64], reference: Against) -> f64 {
         (0..self.rows()).map(|row| self.row_and_band(row, at[row], reference).sum::<f64>()).sum()
     }
 
-    /// The same of each band of a row; 0 where the window has none of its frequencies.
+    /// Returns the logarithm of the likelihood of each band of a row; 0 where the window has none of its frequencies.
     pub fn row_and_band(&self, row: usize, at: f64, reference: Against) -> impl Iterator<Item = f64> {
         (0..self.model.bands.len()).map(move |band| {
             let (mut count, mut misfit, mut phases, mut free) = (0.0, 0.0, 1e-300, 1e-300);
@@ -133,7 +135,8 @@ impl Misfit {
         })
     }
 
-    /// How the logarithm of the likelihood changes at an axis `at[row]` bins from the middle of the window of each row.
+    /// Returns the slopes and curvatures of the logarithm of the likelihood at an axis `at[row]` bins from the middle
+    /// of each row's window.
     pub fn spread(&self, at: &[f64]) -> Spread {
         let bands = self.model.bands.len();
         let mut spread =
@@ -157,7 +160,7 @@ impl Misfit {
         spread
     }
 
-    /// The misfit of each datum, with the axis and with phases at random; 1 is noise.
+    /// Returns the mean misfit of a datum, with the axis and with phases at random; 1 is the level of the noise.
     pub fn of_data(&self, at: &[f64]) -> [f64; 2] {
         let count = self.windowed.frequencies.len();
         let (mut with, mut without) = (0.0, 0.0);

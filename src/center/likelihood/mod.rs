@@ -37,15 +37,17 @@ use scan::{AIR, SearchedScan};
 const LEAST: f64 = 10.0;
 /// Largest misfit of a datum, in units of its noise, that needs no explanation by the axis.
 const MISFIT: f64 = 1.6;
-/// Share of the misfit of phases at random that the axis must explain otherwise.
+/// Share of the misfit of phases at random that the axis must explain where [`MISFIT`] is exceeded.
 const EXPLAINED: f64 = 0.6;
-/// Bins about an answer in which it is refined, and the step.
+/// Distance in bins about an answer within which it is refined.
 const NEAR: f64 = 4.0;
+/// Step in bins of the refinement.
 const STEP: f64 = 0.01;
 /// Largest tilt in bins over the rows as a share of their height: three degrees.
 const STEEPEST: f64 = 0.0524;
-/// A tilt is kept if it gains this much (times what the likelihood is tempered by), and is this many standard deviations.
+/// Smallest gain of a tilt that is kept, times the factor by which the likelihood is tempered.
 const TILT_GAIN: f64 = 12.0;
+/// Smallest tilt that is kept, in standard deviations.
 const TILT_SIGMAS: f64 = 5.0;
 
 /// What a search found.
@@ -76,7 +78,7 @@ pub(super) fn search(sinograms: &Sinograms, range: Option<(f64, f64)>) -> Likely
     found
 }
 
-/// The same of a scan that is reduced.
+/// Finds the axis of a reduced scan, in bins of that scan.
 fn within(scan: &SearchedScan, range: Option<(f64, f64)>) -> LikelyAxis {
     if scan.cut() < AIR {
         let misfit = scan.whole();
@@ -109,7 +111,7 @@ fn within(scan: &SearchedScan, range: Option<(f64, f64)>) -> LikelyAxis {
 }
 
 impl LikelyAxis {
-    /// The same beside another position that is as good.
+    /// Marks the axis as ambiguous, with another position that is as good.
     fn doubted(mut self, other: f64) -> LikelyAxis {
         self.minimum.verdict = AxisVerdict::Ambiguous;
         self.second = Some((other, 0.5));
@@ -117,8 +119,8 @@ impl LikelyAxis {
     }
 }
 
-/// What the likelihood says at an axis for each row: the logarithm's curvature, the error by that and by how the slopes of
-/// rows and bands differ (H. White's sandwich), and the curvature by row.
+/// Measures of the likelihood at an axis for each row: the curvature of its logarithm, the error by the curvature and
+/// by the differences of the slopes of rows and bands (H. White's sandwich), and the curvature by row.
 struct Measured {
     curvature: f64,
     deviation: f64,
@@ -142,12 +144,12 @@ impl Measured {
         Measured { curvature, deviation: curvature.powf(-0.5), sandwich, curvatures }
     }
 
-    /// What the logarithm of the likelihood is divided by, since its model is not quite true.
+    /// Returns the divisor of the logarithm of the likelihood, whose model is not quite true.
     fn tempered(&self) -> f64 {
         (self.sandwich / self.deviation).powi(2).max(1.0)
     }
 
-    /// Standard deviation of the tilt over the rows in bins.
+    /// Returns the standard deviation of the tilt over the rows in bins.
     fn of_tilt(&self, heights: &[f64]) -> f64 {
         if heights.len() < 3 {
             return f64::INFINITY;
@@ -160,23 +162,24 @@ impl Measured {
     }
 }
 
-/// An axis that has been refined: its misfit and what that says.
+/// An axis that has been refined, with its misfit and what follows from it.
 struct Refined {
     axis: f64,
-    /// Bins over the rows; 0 if it may be chance,
+    /// Tilt in bins over the rows; 0 if it may be chance.
     tilt: f64,
-    /// and what it is most likely.
+    /// Most likely tilt in bins over the rows.
     likely: f64,
-    /// By how much the last window moved.
+    /// Distance in bins by which the last window moved.
     moved: f64,
     misfit: Misfit,
-    /// About the axis; rows have theirs at `slant` times their heights beside it.
+    /// Likelihood about the axis; that of a row lies `slant` times the row's height beside it.
     near: LikelihoodGrid,
     slant: f64,
     measured: Measured,
 }
 
-/// Puts windows about an axis until it stays where it is, unless the misfit is that of whole rows.
+/// Centres windows on an axis until it no longer moves, unless the misfit is that of whole rows. Returns the misfit,
+/// the axis and the last move in bins.
 fn settle(scan: &SearchedScan, whole: Option<Misfit>, mut axis: f64, slant: f64) -> (Misfit, f64, f64) {
     if let Some(misfit) = whole {
         return (misfit, axis, 0.0);
@@ -225,8 +228,8 @@ fn refine(scan: &SearchedScan, whole: Option<Misfit>, axis: f64, slant: f64, ste
     Refined { axis: best, tilt: 0.0, likely, moved, misfit, near, slant, measured }
 }
 
-/// How far the maximum is from the axis, and its standard deviations by curvature and by spread, where windows move with
-/// the axis: only these tell how sharp the maximum of a smooth sample is.
+/// Returns the distance of the maximum from the axis and its standard deviations by curvature and by spread, where
+/// windows move with the axis: only these tell how sharp the maximum of a smooth sample is.
 fn moving(scan: &SearchedScan, refined: &Refined) -> (f64, [f64; 2]) {
     let Refined { axis, tilt, misfit, measured, .. } = refined;
     let by = (2.0 * measured.deviation.max(measured.sandwich)).clamp(0.25, 1.5);
@@ -243,8 +246,8 @@ fn moving(scan: &SearchedScan, refined: &Refined) -> (f64, [f64; 2]) {
     ((after - before) / (2.0 * by) / curvature, deviations)
 }
 
-/// The axis, its error and the verdict from a likelihood over the detector, with the misfit of whole rows or none for
-/// windows.
+/// Returns the axis, its error and the verdict from a likelihood over the detector. `whole` is the misfit of whole
+/// rows; `None` for windows.
 fn judge(scan: &SearchedScan, whole: Option<Misfit>, grid: &LikelihoodGrid) -> LikelyAxis {
     let heights = &scan.heights;
     let full = whole.is_some();
@@ -254,7 +257,7 @@ fn judge(scan: &SearchedScan, whole: Option<Misfit>, grid: &LikelihoodGrid) -> L
         (start, slant) = (grid.at(highest(&grid.sum(0.0, heights))), 0.0);
     }
     let over = grid.sum(slant, heights);
-    // less is found in the same windows
+    // a smaller slant is found in the same windows
     let slant = if slant.abs() < NEAR { 0.0 } else { slant };
     let (second, below) = rival(grid, &over, start);
     let edge = (start - grid.first).min(grid.at(grid.len() - 1) - start);
@@ -306,7 +309,8 @@ fn judge(scan: &SearchedScan, whole: Option<Misfit>, grid: &LikelihoodGrid) -> L
     }
 }
 
-/// The most likely position that is more than [`APART`] bins away, and how much less its logarithm of the likelihood is.
+/// Returns the most likely position that is more than [`APART`] bins away, and by how much its logarithm of the
+/// likelihood is lower.
 fn rival(grid: &LikelihoodGrid, over: &[f64], axis: f64) -> (f64, f64) {
     let top = over[highest(over)];
     let far = (0..over.len()).filter(|i| (grid.at(*i) - axis).abs() > APART);
@@ -314,7 +318,7 @@ fn rival(grid: &LikelihoodGrid, over: &[f64], axis: f64) -> (f64, f64) {
     best.map_or((axis, f64::INFINITY), |i| (grid.at(i), top - over[i]))
 }
 
-/// The logarithm of the likelihood, tempered, as a cost: 0 at the most likely position.
+/// Returns the tempered logarithm of the likelihood as a cost: 0 at the most likely position.
 fn curve(grid: &LikelihoodGrid, over: &[f64], tempered: f64) -> CostCurve {
     let top = over[highest(over)];
     let low = over.iter().copied().filter(|v| v.is_finite()).fold(top, f64::min);

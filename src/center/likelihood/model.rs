@@ -1,5 +1,5 @@
-//! What a scan says about itself before its axis is known: how much power each harmonic of the angle has in each band of
-//! frequencies along the bins, and how much noise there is.
+//! Properties of a scan that are known before its axis: the power of each harmonic of the angle in each band of
+//! frequencies along the bins, and the noise.
 //!
 //! The powers are measured with sine tapers over the angles (K. S. Riedel and A. Sidorenko, IEEE Trans. Signal Process. 43,
 //! 1995), which neither the axis nor the ends of the scan affect, whatever the size of the sample.
@@ -13,57 +13,57 @@ use rustfft::num_complex::Complex;
 use std::f64::consts::{PI, TAU};
 use std::ops::Range;
 
-/// Tapers over the angles.
+/// Number of tapers over the angles.
 const TAPERS: usize = 4;
-/// A band reaches from a frequency to this many times it,
+/// Ratio of the highest to the lowest frequency of a band.
 const BAND: f64 = 1.2;
-/// but over at least so many of the frequencies that a window tells apart.
+/// Smallest width of a band, in units of the resolution of a window.
 const NARROWEST: f64 = 2.0;
-/// Frequencies of a band that its powers are measured at, evenly spaced.
+/// Number of frequencies of a band at which its powers are measured, evenly spaced.
 const ENOUGH: usize = 24;
-/// Powers below this many times the noise are taken for noise.
+/// Multiple of the noise below which powers are taken for noise.
 const ABOVE: f64 = 1.1;
-/// Harmonics that half a turn shows incompletely.
+/// Number of harmonics that half a turn shows incompletely.
 const INCOMPLETE: usize = 6;
-/// The noise is at least this share of the largest power: rows have errors of their own, and matrices must be factored.
+/// Smallest noise as a share of the largest power: rows have errors of their own, and matrices must be factored.
 const LEAST_NOISE: f64 = 1e-7;
 
 /// The processes of a band of frequencies along the bins.
 pub struct FrequencyBand {
-    /// Radians per bin.
+    /// Middle of the band in radians per bin.
     pub middle: f64,
-    /// Of the real part, even harmonics.
+    /// Process of the real part: even harmonics.
     pub even: Process,
-    /// Of the imaginary part, odd harmonics.
+    /// Process of the imaginary part: odd harmonics.
     pub odd: Process,
-    /// Of both parts, without an axis: all harmonics.
+    /// Process of both parts without an axis: all harmonics.
     pub free: Process,
 }
 
 impl FrequencyBand {
-    /// By how much the logarithm of the likelihood with an axis is larger than without by the volume of what either
-    /// allows.
+    /// Returns the amount by which the logarithm of the likelihood with an axis exceeds that without, owing to the
+    /// volume of the data that either allows.
     pub fn gain(&self) -> f64 {
         self.free.log_determinant() - (self.even.log_determinant() + self.odd.log_determinant()) / 2.0
     }
 }
 
-/// The bands of a scan.
+/// The frequency bands of a scan.
 pub struct Model {
     pub bands: Vec<FrequencyBand>,
 }
 
-/// What the power of the first harmonics and the constant are taken for.
+/// Assumptions on the power of the first harmonics and of the constant.
 #[derive(Clone, Copy)]
 pub struct Prior<'a> {
     /// Factor of the power of harmonics that half a turn shows incompletely.
     pub low: f64,
-    /// Variance of the mean over the angles by frequency, where stripes alone cause it.
+    /// Variance of the mean over the angles by frequency, where stripes alone cause that mean.
     pub stripes: Option<&'a (dyn Fn(f64) -> f64 + Sync)>,
 }
 
 impl Model {
-    /// Of rows in a window with `size` independent bins.
+    /// Measures the model of rows in a window with `size` independent bins.
     pub fn new(angles: &AngleSteps, windowed: &Windowed, size: f64, prior: Prior) -> Model {
         let harmonics = Harmonics::new(angles);
         let bands = bands(&windowed.frequencies, size);
@@ -86,7 +86,7 @@ impl Model {
         Model { bands: bands.par_iter().map(band).collect() }
     }
 
-    /// The band of each frequency.
+    /// Returns the index of the band of each frequency.
     pub fn assign(&self, frequencies: &[f64]) -> Vec<usize> {
         let nearest = |frequency: &f64| {
             let distance = |band: &FrequencyBand| ((frequency + 1e-9) / band.middle).ln().abs();
@@ -112,23 +112,23 @@ fn bands(frequencies: &[f64], size: f64) -> Vec<Range<usize>> {
     bands
 }
 
-/// Measures powers of harmonics.
+/// Measures the powers of harmonics over the angles.
 struct Harmonics {
     highest: usize,
-    /// Radians.
+    /// Step between angles in radians.
     step: f64,
-    /// Whether the scan covers about half a turn or less.
+    /// True if the scan covers about half a turn or less.
     half: bool,
-    /// By projection.
+    /// Weights of each taper by projection.
     tapers: Vec<Vec<f64>>,
     waves: Waves,
 }
 
-/// Where the sums over the angles come from.
+/// The way in which sums over the angles are computed.
 enum Waves {
-    /// A transform of this length.
+    /// A Fourier transform.
     Transform(std::sync::Arc<dyn rustfft::Fft<f64>>),
-    /// `[harmonic][projection]`: cosine and sine.
+    /// Waves `[harmonic][projection]` as cosine and sine.
     Table(Vec<Vec<Complex<f64>>>),
 }
 
@@ -136,7 +136,7 @@ impl Harmonics {
     fn new(angles: &AngleSteps) -> Harmonics {
         let count = angles.len();
         let mut steps: Vec<f64> = (1..count).map(|p| angles.at(p) - angles.at(p - 1)).collect();
-        // what an angle stands for
+        // the angular range that each projection stands for
         let weights: Vec<f64> = (0..count).map(|p| (steps[p.min(count - 2)] + steps[p.max(1) - 1]) / 2.0).collect();
         let whole: f64 = weights.iter().sum();
         let middle = steps.len() / 2;
@@ -168,7 +168,7 @@ impl Harmonics {
         Harmonics { highest, step, half, tapers: (1..=TAPERS).map(taper).collect(), waves }
     }
 
-    /// By harmonic, the mean of both signs and all tapers, of values over the angles.
+    /// Returns the power of each harmonic of values over the angles, averaged over both signs and all tapers.
     fn power(&self, values: &[Complex<f32>]) -> Vec<f64> {
         let count = values.len() as f64;
         let mean = values.iter().map(|z| Complex::new(f64::from(z.re), f64::from(z.im))).sum::<Complex<f64>>() / count;
@@ -205,7 +205,7 @@ impl Harmonics {
         power
     }
 
-    /// The processes of a band from the mean powers of its harmonics.
+    /// Returns the processes of a band from the mean powers of its harmonics.
     fn band(&self, angles: &AngleSteps, mean: &[f64], middle: f64, average: f64, prior: Prior) -> FrequencyBand {
         let mut power = smoothed(mean);
         let first = INCOMPLETE.min(power.len());
@@ -237,7 +237,7 @@ impl Harmonics {
     }
 }
 
-/// Means of three harmonics at the beginning and of seven after that.
+/// Averages the power over three harmonics at the beginning and over seven after that.
 fn smoothed(power: &[f64]) -> Vec<f64> {
     let mean = |m: isize| {
         let reach = if m < 8 { 1 } else { 3 };

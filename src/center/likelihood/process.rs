@@ -1,18 +1,18 @@
 //! Gaussian processes over the angles of a scan: quadratic forms with the inverse of a covariance.
 //!
-//! For evenly spaced angles a covariance is a Toeplitz matrix: N. Levinson's and J. Durbin's recursion gives its
-//! determinant and the predictor that the formula of I. Gohberg and A. Semencul makes the inverse of, which transforms of twice
-//! the length apply. For other angles it is factored (A.-L. Cholesky).
+//! For evenly spaced angles a covariance is a Toeplitz matrix. N. Levinson's and J. Durbin's recursion gives its
+//! determinant and its predictor; the formula of I. Gohberg and A. Semencul makes the inverse from the predictor, and
+//! transforms of twice the length apply it. For other angles the covariance is factored (A.-L. Cholesky).
 
 use rustfft::num_complex::Complex;
 use rustfft::{Fft, FftPlanner};
 use std::sync::Arc;
 
-/// Quadratic forms of the real part `x` and the imaginary part `y` of values over the angles: of `x` with itself, `y` with
-/// itself, and `x` with `y`.
+/// Quadratic forms of the real part `x` and the imaginary part `y` of values over the angles: of `x` with itself, of
+/// `y` with itself, and of `x` with `y`.
 pub type Forms = [f64; 3];
 
-/// The transforms that several processes over the same number of angles share.
+/// Transforms that several processes over the same number of angles share.
 #[derive(Clone)]
 pub struct Transforms {
     length: usize,
@@ -28,7 +28,7 @@ impl Transforms {
         Transforms { length, forward, inverse }
     }
 
-    /// The transform of values, followed by zeros.
+    /// Returns the transform of values padded with zeros.
     fn of(&self, values: impl Iterator<Item = Complex<f64>>) -> Vec<Complex<f64>> {
         let mut padded: Vec<Complex<f64>> = values.collect();
         padded.resize(self.length, Complex::default());
@@ -37,35 +37,35 @@ impl Transforms {
     }
 }
 
-/// Values over the angles, and their transform where processes need it.
+/// Values over the angles, with their transform where processes need it.
 pub struct OverAngles {
     values: Vec<Complex<f64>>,
     transform: Option<Vec<Complex<f64>>>,
 }
 
-/// A covariance, factored.
+/// A factored covariance.
 enum Factored {
-    /// Transforms of the predictor and of its mirror image, conjugate; the variance of what it does not predict.
+    /// Conjugate transforms of the predictor and of its mirror image, and the variance that remains unpredicted.
     Toeplitz { transforms: Transforms, predictor: [Vec<Complex<f64>>; 2], variance: f64 },
     /// Rows of the lower triangle.
     Cholesky { lower: Vec<Vec<f64>> },
 }
 
-/// A process with a constant that has a prior variance of its own, or none.
+/// A process with a constant that has a prior variance of its own, which may be infinite.
 pub struct Process {
     factors: Factored,
-    /// `K^-1 1`, without the constant.
+    /// `K^-1 1` of the covariance `K` without the constant.
     ones: Vec<f64>,
-    /// What the square of its product with values is multiplied by.
+    /// Factor of the square of the product of `ones` with values.
     constant: f64,
     log_determinant: f64,
 }
 
-/// The angles of a scan as processes need them.
+/// The angles of a scan in the form that processes need.
 pub enum AngleSteps {
-    /// This number of them, with a step in radians.
+    /// Evenly spaced angles: their number, their step in radians, and their transforms.
     Even(usize, f64, Transforms),
-    /// In radians.
+    /// Unevenly spaced angles in radians.
     Uneven(Vec<f64>),
 }
 
@@ -77,7 +77,7 @@ impl AngleSteps {
         }
     }
 
-    /// The angle of a projection in radians, from the first one.
+    /// Returns the angle of a projection in radians, relative to the first one.
     pub fn at(&self, p: usize) -> f64 {
         match self {
             AngleSteps::Even(_, step, _) => p as f64 * step,
@@ -85,7 +85,7 @@ impl AngleSteps {
         }
     }
 
-    /// Values over them.
+    /// Prepares values over the angles for [`Process::forms`].
     pub fn values(&self, values: impl Iterator<Item = Complex<f64>>) -> OverAngles {
         let values: Vec<Complex<f64>> = values.collect();
         let transform = match self {
@@ -95,8 +95,8 @@ impl AngleSteps {
         OverAngles { values, transform }
     }
 
-    /// The process with a covariance of `sum of power[m] cos(m difference)`, `noise` beside it, and a constant of the variance
-    /// `constant`, which may be infinite.
+    /// Returns the process with the covariance `sum of power[m] cos(m difference)`, independent noise of variance
+    /// `noise`, and a constant of variance `constant`, which may be infinite.
     pub fn process(&self, power: &[f64], noise: f64, constant: f64) -> Process {
         match self {
             AngleSteps::Even(count, step, transforms) => {
@@ -109,7 +109,7 @@ impl AngleSteps {
     }
 }
 
-/// `sum of power[m] cos(m k step)` for `k` from 0 to before `count`.
+/// Returns `sum of power[m] cos(m k step)` for each `k` below `count`.
 fn cosines(power: &[f64], step: f64, count: usize) -> Vec<f64> {
     let used: Vec<(f64, f64)> = power
         .iter()
@@ -120,7 +120,7 @@ fn cosines(power: &[f64], step: f64, count: usize) -> Vec<f64> {
     (0..count).map(|k| used.iter().map(|(turn, power)| power * (turn * k as f64).cos()).sum()).collect()
 }
 
-/// Rows of the lower triangle of a covariance.
+/// Returns the rows of the lower triangle of a covariance.
 fn dense(power: &[f64], noise: f64, angles: &[f64]) -> Vec<Vec<f64>> {
     let waves: Vec<Vec<f64>> = angles
         .iter()
@@ -153,7 +153,7 @@ fn dot(a: &[f64], b: &[f64]) -> f64 {
     sums.iter().sum::<f64>() + rest
 }
 
-/// Factors the Toeplitz matrix with this first row.
+/// Factors the Toeplitz matrix whose first row is `covariance`.
 fn toeplitz(covariance: &[f64], transforms: &Transforms, constant: f64) -> Process {
     let count = covariance.len();
     let mut predictor = vec![0f64; count];
@@ -199,7 +199,7 @@ fn toeplitz(covariance: &[f64], transforms: &Transforms, constant: f64) -> Proce
     Process::new(factors, ones, constant, log_determinant)
 }
 
-/// Factors a matrix, of which the rows of the lower triangle are given.
+/// Factors a matrix of which the rows of the lower triangle are given.
 fn cholesky(mut lower: Vec<Vec<f64>>, constant: f64) -> Process {
     let count = lower.len();
     for i in 0..count {
@@ -223,7 +223,7 @@ fn cholesky(mut lower: Vec<Vec<f64>>, constant: f64) -> Process {
     Process::new(Factored::Cholesky { lower }, ones, constant, log_determinant)
 }
 
-/// Solves with the lower triangle.
+/// Solves the system with the lower triangle by forward substitution.
 fn forward(lower: &[Vec<f64>], mut values: Vec<f64>) -> Vec<f64> {
     for i in 0..values.len() {
         values[i] = (values[i] - dot(&lower[i][..i], &values[..i])) / lower[i][i];
@@ -239,18 +239,19 @@ impl Process {
         Process { factors, constant: (known + whole).recip(), log_determinant, ones }
     }
 
-    /// Logarithm of the determinant, without that of the prior variance of the constant.
+    /// Returns the logarithm of the determinant, without that of the prior variance of the constant.
     pub fn log_determinant(&self) -> f64 {
         self.log_determinant
     }
 
-    /// The weights that estimate the constant, and the variance of the estimate if it has no prior one.
+    /// Returns the weights that estimate the constant, and the variance of the estimate if the constant has no prior
+    /// one.
     pub fn mean(&self) -> (Vec<f64>, f64) {
         let whole: f64 = self.ones.iter().sum();
         (self.ones.iter().map(|value| value / whole).collect(), whole.recip())
     }
 
-    /// Forms with the inverse of the covariance. `room` is for intermediate values.
+    /// Returns the forms with the inverse of the covariance. `room` holds intermediate values.
     pub fn forms(&self, OverAngles { values, transform }: &OverAngles, room: &mut Vec<Complex<f64>>) -> Forms {
         let mut forms = match (&self.factors, transform) {
             (Factored::Toeplitz { transforms, predictor, variance }, Some(transform)) => {

@@ -1,4 +1,4 @@
-//! A scan as the search sees it: rows reduced in size, and what windows show of them.
+//! A scan as the search sees it: rows that are reduced in size, and their content in windows.
 
 use super::grid::LikelihoodGrid;
 use super::misfit::{Against, Misfit};
@@ -15,43 +15,45 @@ use std::sync::Arc;
 pub const AIR: f64 = 0.03;
 /// Highest frequencies in radians per bin: of the answer, and of the search for it.
 pub const FINE: f64 = 1.6;
+/// Highest frequency of the search over the detector in radians per bin.
 pub const COARSE: f64 = 0.9;
 /// Share of a window's reach over which it falls to zero.
 pub const TAPER: f64 = 0.35;
 /// Lowest frequency in units of a window's resolution.
 const LOWEST: f64 = 0.75;
-/// Bins and projections that rows are reduced to: evenly spaced ones of half a turn, and others, whose matrices are
-/// factored.
+/// Largest numbers of bins and projections of half a turn to which rows with evenly spaced angles are reduced.
 const EVEN: (usize, usize) = (1024, 1024);
+/// Largest numbers of bins and projections to which rows with other angles are reduced, whose matrices are factored.
 const UNEVEN: (usize, usize) = (256, 320);
-/// Projections per bin and half turn that show all harmonics that are used.
+/// Number of projections per bin and half turn that show all harmonics used.
 const ENOUGH: f64 = 2.0;
-/// Projections that are kept apart in any case.
+/// Smallest number of projections that remain after averaging.
 const FEWEST: usize = 32;
-/// Angles are evenly spaced if no step differs by more than this share.
+/// Largest deviation of a step, as a share of the median step, of evenly spaced angles.
 const SAME_STEP: f64 = 0.05;
 
+/// A scan that is reduced in size for the search.
 pub struct SearchedScan {
-    /// Bins of the detector that are one here.
+    /// Number of detector bins that are averaged into a bin here.
     pub scale: f64,
     pub bins: usize,
     pub angles: AngleSteps,
-    /// Of the rows, from -1/2 to 1/2.
+    /// Heights of the rows, from -1/2 to 1/2.
     pub heights: Vec<f64>,
-    /// From the first to the last row in rows, by the bins that rows are reduced to.
+    /// Distance from the first to the last row in rows, divided by `scale`.
     pub height: f64,
-    /// Whether most projections have an opposite one.
+    /// True if most projections have an opposite one.
     pub turn: bool,
-    /// `[projection][bin]` of each row.
+    /// Sinogram `[projection][bin]` of each row.
     pub rows: Vec<Vec<f32>>,
-    /// Their differences from bin to bin.
+    /// Differences of each row from bin to bin.
     derivatives: Vec<Vec<f32>>,
     /// Standard deviation of the mean over the angles from bin to bin.
     stripes: f64,
 }
 
 impl SearchedScan {
-    /// Reduces a scan.
+    /// Reduces a scan in size.
     pub fn new(sinograms: &Sinograms) -> SearchedScan {
         let clean = sinograms.turn();
         let radians = |sinograms: &Sinograms| sinograms.angles.iter().map(|a| a.to_radians()).collect::<Vec<f64>>();
@@ -106,7 +108,7 @@ impl SearchedScan {
         }
     }
 
-    /// The same with `factor` bins in one and, accordingly, fewer projections.
+    /// Averages `factor` bins into one and, accordingly, reduces the number of projections.
     pub fn binned(&self, factor: usize) -> SearchedScan {
         let angles = (0..self.angles.len()).map(|p| self.angles.at(p).to_degrees()).collect();
         let same = Sinograms {
@@ -123,7 +125,7 @@ impl SearchedScan {
         SearchedScan { scale: self.scale * factor as f64, ..reduced }
     }
 
-    /// Share of the peak that the ends of the rows reach at some angle, above the noise.
+    /// Returns the share of the peak that the ends of the rows reach at some angle, above the noise.
     pub fn cut(&self) -> f64 {
         let ends = ((0.02 * self.bins as f64) as usize).max(3).min(self.bins);
         let of_row = |row: &Vec<f32>| {
@@ -139,7 +141,7 @@ impl SearchedScan {
                 1.4826 * median(values.iter().flat_map(|v| v.windows(2).map(|pair| (pair[1] - pair[0]).abs())))
                     / 2f64.sqrt()
             };
-            // means of so many projections that noise does not decide
+            // average so many projections that noise does not decide
             let ratio = noise_of(&both) / (AIR / 3.0 * peak);
             let group = ((ratio * ratio) as usize).clamp(7, (self.angles.len() / 8).max(7));
             let means = both.map(|values| -> Vec<f64> {
@@ -152,7 +154,7 @@ impl SearchedScan {
         self.rows.iter().map(of_row).fold(0.0, f64::max)
     }
 
-    /// Bins from a position to the nearer end of the detector.
+    /// Returns the distance in bins from a position to the nearer end of the detector.
     pub fn reach(&self, axis: f64) -> f64 {
         axis.min(self.bins as f64 - 1.0 - axis).max(3.0)
     }
@@ -161,13 +163,13 @@ impl SearchedScan {
         window.look(&self.derivatives, self.bins - 1, axes)
     }
 
-    /// The variance of the mean over the angles of a frequency that stripes cause.
+    /// Returns the variance of the mean over the angles that stripes cause, as a function of the frequency.
     pub fn stripes(&self) -> impl Fn(f64) -> f64 + Sync + use<> {
         let variance = self.stripes * self.stripes;
         move |w| variance * 4.0 * (w / 2.0).sin().powi(2) * (1.0 + 0.5 / w)
     }
 
-    /// The misfit of whole rows.
+    /// Returns the misfit of whole rows.
     pub fn whole(&self) -> Misfit {
         let middle = (self.bins as f64 - 1.0) / 2.0;
         let window = AxisWindow { reach: middle + 0.01, taper: 0.0, highest: FINE, lowest: LOWEST };
@@ -177,7 +179,7 @@ impl SearchedScan {
         Misfit::new(windowed, Arc::new(model), &self.angles, false)
     }
 
-    /// The misfit in windows about an axis that changes by `slant` bins over the rows.
+    /// Returns the misfit in windows about an axis that changes by `slant` bins over the rows.
     pub fn about(&self, axis: f64, slant: f64, model: Option<Arc<Model>>, free: bool) -> Misfit {
         let axes: Vec<f64> = self.heights.iter().map(|y| axis + slant * y).collect();
         let reach = axes.iter().map(|axis| self.reach(*axis)).fold(f64::MAX, f64::min);
@@ -188,15 +190,15 @@ impl SearchedScan {
         Misfit::new(windowed, model, &self.angles, free)
     }
 
-    /// Range of positions that are searched.
+    /// Returns the range of positions that are searched.
     pub fn range(&self, range: Option<(f64, f64)>, turn: f64, least: f64) -> (f64, f64) {
         let bins = self.bins as f64;
         let low = if self.turn { (turn * bins).max(least) } else { 0.2 * bins };
         range.unwrap_or((low, bins - 1.0 - low))
     }
 
-    /// The logarithm of the likelihood over the detector against no axis and against phases at random, by windows that are
-    /// centred all over it.
+    /// Returns the logarithm of the likelihood over the detector relative to no axis and to phases at random, by
+    /// windows that are centred all over the detector.
     pub fn coarse(&self, range: Option<(f64, f64)>) -> (LikelihoodGrid, LikelihoodGrid) {
         const STEP: f64 = 0.1;
         let bins = self.bins as f64;
@@ -240,20 +242,20 @@ impl SearchedScan {
     }
 }
 
-/// Whether angles in radians are evenly spaced.
+/// Reports whether angles in radians are evenly spaced.
 fn is_even(angles: &[f64]) -> bool {
     let step = median(angles.windows(2).map(|pair| pair[1] - pair[0]));
     angles.windows(2).all(|pair| (pair[1] - pair[0] - step).abs() < SAME_STEP * step)
 }
 
-/// Medians of seven values, mirrored at the ends.
+/// Returns the running median of seven values, mirrored at the ends.
 fn running_median(values: &[f64]) -> Vec<f64> {
     let at = |i| values[mirrored(i, values.len())];
     (0..values.len() as isize).map(|i| median((i - 3..=i + 3).map(at))).collect()
 }
 
 impl Sinograms {
-    /// At most one turn, and of what is about half a turn, only that: more projections of the same angles are left out.
+    /// Keeps at most one turn, and only half a turn of a scan of about half a turn; further projections are left out.
     fn turn(&self) -> Sinograms {
         let (step, covered) = (self.step(), self.coverage());
         let first = self.angles.first().copied().unwrap_or(0.0);
@@ -267,7 +269,7 @@ impl Sinograms {
         }
     }
 
-    /// Means of `factor` projections after another; an incomplete group at the end is dropped.
+    /// Averages groups of `factor` successive projections; an incomplete group at the end is dropped.
     fn fewer(&self, factor: usize) -> Sinograms {
         let (bins, count) = (self.bins, self.angles.len() / factor);
         let angles =

@@ -1,7 +1,7 @@
-//! Samples without texture that the detector cuts off: windows about every trial position.
+//! Search for samples without texture that the detector cuts off, with a window about every trial position.
 //!
-//! What changes with the angle is judged as elsewhere. In addition, the mean over the angles is symmetric about the axis up to
-//! stripes, which are measured, and to a slow change of the beam.
+//! Changes with the angle are judged as elsewhere. In addition, the mean over the angles is symmetric about the axis up
+//! to stripes, which are measured, and to a slow change of the beam.
 
 use super::grid::highest;
 use super::limits::{FLOOR, LIMIT, SURE};
@@ -13,13 +13,13 @@ use crate::center::curve::{AxisVerdict, Minimum};
 use rayon::prelude::*;
 use std::sync::Arc;
 
-/// Bins that rows are reduced to.
+/// Largest number of bins that rows are reduced to.
 const BINS: usize = 256;
 /// Factor of the power of the harmonics that half a turn shows incompletely.
 const LOW: f64 = 10.0;
-/// Change of the beam over the detector that smooth samples are confused with, in units of line integrals.
+/// Change of the beam over the detector that smooth samples may be mistaken for, in units of line integrals.
 const SHADE: f64 = 0.002;
-/// Largest misfit of the mean over the angles.
+/// Largest misfit of the mean over the angles, per degree of freedom.
 const STEADY: f64 = 1.5;
 
 /// The logarithm of the likelihood at one position, `[row][band]`, and the misfit of the mean with its degrees of freedom.
@@ -35,7 +35,7 @@ impl TrialWindow {
     }
 }
 
-/// The axis, if it is certain.
+/// Finds the axis; `None` if it is not certain.
 pub fn search(scan: &SearchedScan, range: Option<(f64, f64)>) -> Option<Minimum> {
     let factor = scan.bins.div_ceil(BINS);
     if factor > 1 {
@@ -107,7 +107,7 @@ fn window(scan: &SearchedScan, axis: f64) -> AxisWindow {
     AxisWindow { reach: scan.reach(axis), taper: TAPER, highest: COARSE, lowest: 0.0 }
 }
 
-/// The likelihood of a position by a window about it.
+/// Returns the likelihood of a position by a window about it.
 fn position(scan: &SearchedScan, model: &Arc<Model>, axis: f64) -> TrialWindow {
     let rows = scan.rows.len();
     let windowed = scan.look(window(scan, axis), &vec![axis; rows]);

@@ -5,36 +5,37 @@ use realfft::RealFftPlanner;
 use rustfft::num_complex::Complex;
 use std::f64::consts::TAU;
 
-/// A window about an axis in bins, which may differ from row to row.
+/// A window in bins about an axis that may differ from row to row.
 #[derive(Clone, Copy)]
 pub struct AxisWindow {
-    /// Bins from its middle to its ends.
+    /// Distance from the middle of the window to its ends in bins.
     pub reach: f64,
-    /// Share of the reach over which it falls to zero.
+    /// Share of the reach over which the window falls to zero.
     pub taper: f64,
-    /// Range of frequencies: radians per bin, and the lowest in units of the window's resolution.
+    /// Highest frequency in radians per bin.
     pub highest: f64,
+    /// Lowest frequency in units of the window's resolution.
     pub lowest: f64,
 }
 
-/// What rows look like through a window.
+/// Fourier transforms of rows in a window.
 pub struct Windowed {
-    /// Radians per bin, ascending.
+    /// Frequencies in radians per bin, ascending.
     pub frequencies: Vec<f64>,
-    /// `[row][frequency][projection]`; for the right axis the real part has only even harmonics of the angle, the imaginary
-    /// part odd ones.
+    /// Transforms `[row][frequency][projection]`; with the right axis, the real part has only even harmonics of the
+    /// angle and the imaginary part only odd ones.
     pub values: Vec<Complex<f32>>,
     pub projections: usize,
-    /// The middle of each row's window in bins.
+    /// Middle of each row's window in bins.
     pub axes: Vec<f64>,
     /// Number of independent bins of the window.
     pub size: f64,
-    /// Independent frequencies among the given ones, as a share.
+    /// Share of independent frequencies among those of the transform.
     pub independent: f64,
 }
 
 impl Windowed {
-    /// Values over the angles.
+    /// Returns the values of a row and frequency over the angles.
     pub fn at(&self, row: usize, frequency: usize) -> &[Complex<f32>] {
         &self.values[(row * self.frequencies.len() + frequency) * self.projections..][..self.projections]
     }
@@ -45,7 +46,7 @@ impl Windowed {
 }
 
 impl AxisWindow {
-    /// Height at a distance from its middle.
+    /// Returns the height of the window at a distance from its middle.
     fn at(&self, distance: f64) -> f64 {
         let t = distance.abs() / self.reach;
         if t >= 1.0 {
@@ -57,7 +58,8 @@ impl AxisWindow {
         }
     }
 
-    /// Looks at the derivatives of rows, `[projection][bin]` with `bins` values each, of which the first one is at bin 0.5.
+    /// Transforms the derivatives of rows, `[projection][bin]` with `bins` values each, of which the first is at bin
+    /// 0.5.
     pub fn look(&self, rows: &[Vec<f32>], bins: usize, axes: &[f64]) -> Windowed {
         // at least one bin, also where an axis is at the end of the detector
         let first = |axis: f64| ((axis - self.reach - 0.5).floor() + 1.0).clamp(0.0, bins as f64 - 1.0) as usize;

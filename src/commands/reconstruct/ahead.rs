@@ -1,4 +1,4 @@
-//! Warns before a run that will take long, with its estimated time.
+//! Warning before a run that will take long, with its estimated time.
 
 use crate::engine::{ReadyDevice, Source};
 use crate::error::Result;
@@ -7,19 +7,19 @@ use crate::job::Job;
 use crate::kernel::{Interpolation, Mode};
 use crate::report::{Reporter, readable};
 
-/// A run that takes longer is announced, in seconds.
+/// Estimated time of a run in seconds above which the user is warned.
 const LONG: f64 = 600.0;
-/// Fewer updates take less time than that even on a slow processor, with 0.1 GU/s.
+/// Number of updates that take less than [`LONG`] even on a slow processor, with 0.1 GU/s.
 const FEWEST: f64 = LONG * 0.1e9;
-/// A slice is timed where that is at most this share of the run.
+/// Smallest ratio of a run to a pass for which a slice is timed.
 const TRIAL: usize = 20;
-/// From this side on a slice takes fewer operations by gridding than by sums over projections.
+/// Side of a slice from which gridding takes fewer operations than sums over projections.
 const LARGE: usize = 1024;
 
 /// Warns of a run of more than ten minutes, with the flags that make it faster.
 ///
 /// # Errors
-/// Those of a slice that is reconstructed to be timed.
+/// Errors of reconstructing the slice that is timed.
 pub(super) fn warn_if_long(
     job: &Job,
     source: &Source,
@@ -43,7 +43,7 @@ pub(super) fn warn_if_long(
     Ok(())
 }
 
-/// What is said of a run of slices of this side that takes so many seconds, if that is long.
+/// Returns the warning about a run of slices of side `size` that takes `seconds`, if that is long.
 fn warning(job: &Job, size: usize, processor: bool, seconds: f64) -> Option<String> {
     let flags = || faster(job, size, processor).join("; ");
     (seconds > LONG).then(|| {
@@ -51,7 +51,7 @@ fn warning(job: &Job, size: usize, processor: bool, seconds: f64) -> Option<Stri
     })
 }
 
-/// Slices a second by one that is timed; `None` for a run that is too short for that.
+/// Returns the slices per second, measured with one slice; `None` for a run that is too short for a measurement.
 fn timed(source: &Source, device: &mut ReadyDevice, slices: usize) -> Result<Option<f64>> {
     let per_slice = source.scan.updates() / source.scan.slices.len().max(1) as f64;
     let pass = device.plan.spec.slices as usize;
@@ -59,13 +59,13 @@ fn timed(source: &Source, device: &mut ReadyDevice, slices: usize) -> Result<Opt
         return Ok(None);
     }
     let (_, seconds) = device.engine.timed_slice(source, source.scan.slices[0])?;
-    // steps run beside the others
+    // steps run in parallel with the other stages
     let seconds = (seconds.filter + seconds.back_projection).max(seconds.steps);
     // a pass takes as long for one slice as for all
     Ok((seconds > 0.0).then(|| pass as f64 / seconds))
 }
 
-/// What would make a run faster, in the order of how little it changes.
+/// Returns the ways to make a run faster, in the order of how little they change it.
 fn faster(job: &Job, size: usize, processor: bool) -> Vec<&'static str> {
     let mut flags = Vec::new();
     let kernel = &job.recipe.kernel;

@@ -1,4 +1,4 @@
-//! Whether samples of 16-bit floats tell the values of slices apart.
+//! Check whether samples of 16-bit floats distinguish the values of slices.
 
 use super::overview::middle;
 use crate::engine::Source;
@@ -8,11 +8,11 @@ use crate::remark::{Doubt, DoubtKind};
 use crate::sink::{Dtype, Target};
 use half::f16;
 
-/// Largest spacing of samples, as a share of the spread of values.
+/// Largest spacing of samples, as a share of the spread of the values.
 const MOST: f64 = 0.01;
 
-/// Why the samples of a run may be too coarse, by the slice in the middle as it was written. A slice that cannot be read
-/// gives no doubt.
+/// Returns a doubt if the samples of a run may be too coarse, judged by the middle slice as it was written. A slice
+/// that cannot be read gives no doubt.
 pub(super) fn doubt(job: &Job, source: &Source, target: &Target, computed: bool) -> Option<Doubt> {
     let scan = &source.scan;
     if job.recipe.values.dtype != Dtype::F16 || !computed || scan.slices.is_empty() {
@@ -23,7 +23,7 @@ pub(super) fn doubt(job: &Job, source: &Source, target: &Target, computed: bool)
     target.stored(&scan.run_slices).read(number, &mut samples).ok()?;
     let spread = spread(&samples);
     if spread == 0.0 {
-        // nothing is left of the sinogram, if there was anything
+        // all samples are equal: nothing is left of the sinogram, unless it is constant itself
         let sinogram = source.read(&[number], StepBackends::HOST).ok()?;
         if sinogram.iter().all(|value| *value == sinogram[0]) {
             return None;
@@ -42,18 +42,18 @@ pub(super) fn doubt(job: &Job, source: &Source, target: &Target, computed: bool)
     ))
 }
 
-/// Standard deviation.
+/// Returns the standard deviation.
 fn spread(values: &[f32]) -> f64 {
     let count = values.len().max(1) as f64;
     let mean = values.iter().map(|&v| f64::from(v)).sum::<f64>() / count;
     (values.iter().map(|&v| (f64::from(v) - mean).powi(2)).sum::<f64>() / count).sqrt()
 }
 
-/// Root mean square of the distances of samples to the next ones.
+/// Returns the root mean square of the distances between samples and the next representable numbers.
 fn spacing(samples: &[f32]) -> f64 {
     let of = |&value: &f32| {
         let exponent = i32::from(f16::from_f32(value).to_bits() >> 10 & 0x1f);
-        // numbers below the least normal one are as far apart as those above
+        // subnormal numbers are as far apart as the smallest normal ones
         2f64.powi(exponent.max(1) - 25)
     };
     (samples.iter().map(|value| of(value).powi(2)).sum::<f64>() / samples.len().max(1) as f64).sqrt()

@@ -45,9 +45,9 @@ use std::sync::atomic::AtomicBool;
 use std::time::Instant;
 use summary::Summary;
 
-/// Runs to the end, or prints the plan.
+/// Runs `fbp reconstruct` to the end, or prints the plan.
 ///
-/// `cancelled` is looked at between pieces; a run that it stops leaves only whole slices behind.
+/// `cancelled` is polled between pieces of work; a run that it stops leaves only whole slices behind.
 pub fn reconstruct(args: ReconstructArgs, cancelled: &AtomicBool) -> Result<()> {
     let start = Instant::now();
     let mut flags = merge(args, cancelled)?;
@@ -88,7 +88,7 @@ pub fn reconstruct(args: ReconstructArgs, cancelled: &AtomicBool) -> Result<()> 
     reconstruction.run(axis, start)
 }
 
-/// Writes the run file that was asked for.
+/// Writes the run file that `--save-config` requests.
 fn save_config(job: &Job, source: &Source, flags: &ReconstructArgs) -> Result<()> {
     let Some(path) = &job.execution.save_config else { return Ok(()) };
     let overwrite = Some(job.execution.existing == Existing::Overwrite);
@@ -96,7 +96,7 @@ fn save_config(job: &Job, source: &Source, flags: &ReconstructArgs) -> Result<()
     file.write(format!("{TOML} --save-config`.\n{}", run_file(flags)?))
 }
 
-/// The job and its source about the axis that was given, or that the data say.
+/// Returns the job and its source with the axis that was given or that is found in the data.
 fn with_axis(job: Job, source: Source, flags: &ReconstructArgs, reporter: &Reporter) -> Result<(Job, Source, Axis)> {
     let (job, source, axis) = match job.recipe.scan.center {
         Center::Middle | Center::At(_) => {
@@ -146,7 +146,7 @@ fn with_axis(job: Job, source: Source, flags: &ReconstructArgs, reporter: &Repor
     Ok((job, source, axis))
 }
 
-/// Writes trial slices about an axis that is in doubt to the page that `--report` was to be.
+/// Writes trial slices about an axis that is in doubt to the page that `--report` requests.
 fn show_trials(found: Aligned, flags: &ReconstructArgs, reporter: &Reporter) {
     let Aligned { job, source, search, .. } = found;
     let (Some(path), Some(range)) = (job.execution.page(), next_sweep(&search)) else { return };
@@ -159,7 +159,7 @@ fn show_trials(found: Aligned, flags: &ReconstructArgs, reporter: &Reporter) {
     }
 }
 
-/// What to do about an axis that is tilted, which nothing corrects.
+/// Returns a doubt about a tilted axis that nothing corrects.
 fn tilted(found: &Aligned) -> Option<Doubt> {
     found.search.tilt.filter(|tilt| tilt.slope != 0.0)?;
     let tilt = found.tilt?;
@@ -188,10 +188,10 @@ impl Reconstruction<'_> {
     fn run(self, axis: Axis, start: Instant) -> Result<()> {
         let Reconstruction { job, source, target, reporter, cancelled, .. } = self;
         let scan = &source.scan;
-        // an output that cannot be written is found before the device is bothered
+        // an output that cannot be written is detected before the devices are prepared
         let mut lock = lock_output(job, target, reporter)?;
         let writer = create_writer(job, scan, target)?;
-        // their directories may be the one just made
+        // the directories of these files may be the one just made
         let files = SideFiles::check(job, source, target)?;
         reporter.stage("preparing devices");
         let mut devices = ready_devices(job, source, reporter)?;
@@ -225,7 +225,7 @@ impl Reconstruction<'_> {
         let done = match outcome {
             Ok(done) => done,
             Err(error) => {
-                // what went wrong first says more than a record that cannot be written
+                // the first error says more than a record that cannot be written
                 let doubts = [reporter.doubts(), summary::doubts_about(job, &repairs)].concat();
                 let _ = record.fail(&error, kept.len(), seconds, (repairs.clamped, doubts));
                 return Err(error);
@@ -249,7 +249,7 @@ impl Reconstruction<'_> {
         coarse::doubt(job, source, target, computed).into_iter().for_each(|doubt| reporter.remark(doubt));
         record.tell_earlier_doubts(kept.len(), reporter);
         record.end(&summary, kept.len(), reporter)?;
-        // another job may be giving it its name now, so that it cannot be read for a moment
+        // another job may be renaming the file at present, so that it cannot be read for a moment
         if let (Ok(unfinished @ 1..), run) = (target.unfinished_slices(), scan.run_slices.len()) {
             let path = target.path_of(0);
             reporter.note(&format!(
@@ -272,7 +272,7 @@ impl Reconstruction<'_> {
         reporter.refuse_doubts()
     }
 
-    /// Writes the files beside the slices that are asked for, but for the report.
+    /// Writes the requested files beside the slices, except the report.
     fn write_files(self, files: &SideFiles, done: &Done, gathered: Option<&Gathered>, key: &str) -> Result<()> {
         let Reconstruction { job, source, .. } = self;
         if let Some(file) = &files.preview {
@@ -291,7 +291,7 @@ impl Reconstruction<'_> {
         written
     }
 
-    /// With the range that percentiles lead to, if they are asked for.
+    /// Sets the range that percentiles lead to, if percentiles are requested.
     fn with_range(
         self,
         writer: SliceWriter,
@@ -314,7 +314,7 @@ impl Reconstruction<'_> {
         Ok((writer.with_range(range)?, identity.with_range(range)))
     }
 
-    /// Computes and writes these slices.
+    /// Computes and writes slices.
     fn compute(
         self,
         slices: Vec<usize>,
@@ -347,12 +347,12 @@ impl Reconstruction<'_> {
     }
 }
 
-/// Checks the places of slices, and makes their directory.
+/// Checks the paths of the slices, makes their directory and returns their writer.
 fn create_writer(job: &Job, scan: &Scan, target: &Target) -> Result<SliceWriter> {
     let values = &job.recipe.values;
     let range = values.scaling.map(|scaling| match scaling {
         Scaling::Fixed(Interval { low, high }) => (low as f32, high as f32),
-        // until the values are known
+        // replaced when the values are known
         Scaling::Percentile(_) => (0.0, 1.0),
     });
     let roi = scan.geometry.roi;
@@ -377,10 +377,11 @@ fn create_writer(job: &Job, scan: &Scan, target: &Target) -> Result<SliceWriter>
     )
 }
 
-/// Slices that the percentiles are taken from.
+/// Number of slices from which percentiles are taken.
 const SAMPLED_SLICES: usize = 5;
 
-/// The values at two percentiles of some slices spread over the whole run; they do not depend on chunks or shards.
+/// Returns the values at two percentiles of some slices spread over the whole run; they do not depend on chunks or
+/// shards.
 fn percentile_range(
     source: &Source,
     device: &mut ReadyDevice,
@@ -402,7 +403,7 @@ fn percentile_range(
         *values.select_nth_unstable_by(index, f32::total_cmp).1
     };
     let (low, high) = (at(low), at(high));
-    // all the same: a range that holds them, however large they are
+    // all values are equal: a range that holds them, however large they are
     Ok(if low < high { (low, high) } else { (low, low + low.abs().max(1.0)) })
 }
 

@@ -1,4 +1,4 @@
-//! The page about a run: `--report FILE.html`, and `fbp report` from its record and its slices.
+//! The page about a run: `--report FILE.html`, and `fbp report` from the run's record and slices.
 
 use super::overview::{Gathered, Sections, middle};
 use super::record::{RecordFile, ScanRecord};
@@ -16,17 +16,18 @@ use crate::sink::Target;
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf, absolute};
 
-/// Largest sides of a section and of the sinogram in the page.
+/// Largest width and height of a section in the page.
 const SECTION: [usize; 2] = [384, 384];
+/// Largest width and height of the sinogram in the page.
 const SINOGRAM: [usize; 2] = [512, 512];
 
-/// What a page is made of.
+/// The content of a page.
 pub(in crate::commands) struct RunPage<'a> {
     pub job: &'a Job,
     pub target: &'a Target,
     pub record: &'a RecordFile,
     pub gathered: &'a Gathered,
-    /// The input, or why it is not there any more.
+    /// The input, or the reason why it is no longer available.
     pub source: std::result::Result<&'a Source, String>,
 }
 
@@ -34,11 +35,11 @@ impl RunPage<'_> {
     /// Writes the page.
     ///
     /// # Errors
-    /// [`Error::Output`](crate::error::Error::Output) that names the flag; errors of reading the input.
+    /// [`Error::Output`](crate::error::Error::Output) with the name of the flag; errors of reading the input.
     pub fn write(&self, file: &OutputFile) -> Result<()> {
         let RunPage { job, target, record, gathered, source } = self;
         let output = absolute(target.directory()).unwrap_or_else(|_| target.directory().to_owned());
-        // without a slash at its end
+        // without a trailing slash
         let output: PathBuf = output.components().collect();
         let (sinogram, search, missing) = match source {
             Ok(source) => (sinogram(source, middle(&gathered.slices))?, search(source, job)?, None),
@@ -75,7 +76,7 @@ fn title(output: &Path, scan: Option<&ScanRecord>) -> String {
     format!("{name}{count}, fbp run")
 }
 
-/// The slices that are shown, with their numbers.
+/// Returns the slices that are shown, with their numbers.
 fn previews(gathered: &Gathered) -> Value {
     let Some(previews) = &gathered.previews else { return Value::Null };
     json!({
@@ -91,14 +92,14 @@ fn region(Roi { x, y, width, height }: Roi) -> Value {
     json!({ "x": x, "y": y, "width": width, "height": height })
 }
 
-/// An image that is shrunk to these sides, with how much it is.
+/// Returns an image that is reduced to at most the given sides, with the reduction.
 fn shrunk(values: &[f32], width: usize, most: [usize; 2]) -> Value {
     let reduction = Reduction::to_sides(width, values.len() / width.max(1), most);
     let (values, width) = reduction.of(values, width);
     json!({ "reduction": reduction, "image": PackedImage::new(&values, width) })
 }
 
-/// The sections across all slices.
+/// Returns the sections across all slices.
 fn cuts(sections: &Sections, gathered: &Gathered) -> Value {
     let Roi { x, y, width, height } = gathered.roi;
     json!({
@@ -109,7 +110,7 @@ fn cuts(sections: &Sections, gathered: &Gathered) -> Value {
     })
 }
 
-/// The sinogram of a slice as it is filtered, and where the axis is in every projection that is shown.
+/// Returns the sinogram of a slice as it is filtered, and the axis in every projection that is shown.
 fn sinogram(source: &Source, slice: usize) -> Result<Value> {
     let geometry = &source.scan.geometry;
     let values = source.read(&[slice], StepBackends::HOST)?;
@@ -123,7 +124,7 @@ fn sinogram(source: &Source, slice: usize) -> Result<Value> {
     Ok(sinogram)
 }
 
-/// What every method says of the axis.
+/// Returns the result of every method of finding the axis.
 fn search(source: &Source, job: &Job) -> Result<Value> {
     let sampled = sample_of(source, job, &Reporter::silent())?;
     Ok(survey_json(&sampled, None))

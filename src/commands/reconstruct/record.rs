@@ -22,7 +22,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf, absolute};
 use std::time::SystemTime;
 
-/// Everything that decides the bytes of this run's slices.
+/// Returns everything that determines the bytes of this run's slices.
 pub(super) fn identity(job: &Job, source: &Source, devices: &[ReadyDevice]) -> Identity {
     let scan = &source.scan;
     let of_device = |device: &ReadyDevice| DeviceIdentity {
@@ -31,7 +31,7 @@ pub(super) fn identity(job: &Job, source: &Source, devices: &[ReadyDevice]) -> I
         driver: device.facts().driver.clone(),
         kernel: device.engine.source.key.clone(),
         rows: device.plan.rows.method.to_string(),
-        // samples of slices are the same, whoever encodes them
+        // samples of slices are the same, whether the device or the host encodes them
         row_steps: device.plan.steps.rows,
         sinogram_steps: device.plan.steps.sinograms,
         part: device.plan.cut.projections,
@@ -50,7 +50,7 @@ pub(super) fn identity(job: &Job, source: &Source, devices: &[ReadyDevice]) -> I
     }
 }
 
-/// What is not the same as in another run's parts, in words.
+/// Returns the names of the parts that differ from those of another run.
 fn differences(identity: &Identity, other: &BTreeMap<String, String>) -> String {
     let parts = identity.parts();
     let names: BTreeSet<_> = parts.keys().chain(other.keys()).collect();
@@ -58,7 +58,7 @@ fn differences(identity: &Identity, other: &BTreeMap<String, String>) -> String 
     differ.join(", ")
 }
 
-/// What slices say of the run.
+/// Returns the stamp that identifies the run in each slice.
 pub(super) fn stamp(job: &Job, source: &Source, key: &str) -> SliceStamp {
     let centimetres = |unit: &str| match unit {
         "nm" => Some(1e-7),
@@ -80,7 +80,7 @@ pub(super) fn stamp(job: &Job, source: &Source, key: &str) -> SliceStamp {
 /// Takes the lock of the output: alone, or together with other shards of the run.
 ///
 /// # Errors
-/// As [`OutputLock::take`].
+/// Errors as of [`OutputLock::take`].
 pub(super) fn lock_output<'a>(job: &Job, target: &'a Target, reporter: &Reporter) -> Result<OutputLock<'a>> {
     let mode = if job.execution.shard.is_some() { LockMode::Shared } else { LockMode::Exclusive };
     let lock = OutputLock::take(target, mode, &owner(job))?;
@@ -90,10 +90,10 @@ pub(super) fn lock_output<'a>(job: &Job, target: &'a Target, reporter: &Reporter
     Ok(lock)
 }
 
-/// Makes sure that all who share the output now are of one run: the first says which.
+/// Makes sure that all jobs that share the output are of one run, which the first one states in the lock.
 ///
 /// # Errors
-/// [`Error::Output`] when they are of another.
+/// [`Error::Output`] if another run is writing there.
 fn agree(lock: &mut OutputLock, job: &Job, key: &str) -> Result<()> {
     const RUN: &str = "run ";
     let lines = lock.add(&format!("{RUN}{key} of {}", owner(job)))?;
@@ -121,48 +121,49 @@ fn owner(job: &Job) -> String {
 /// The table of facts in a record.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(in crate::commands) struct Facts {
-    /// The key that every slice carries.
+    /// Key of the run, which every slice carries.
     pub run: String,
     pub version: String,
-    /// Values that became 0 and the largest integer, where percentiles were asked for.
+    /// Values that became 0 and the largest integer, where percentiles were requested.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub range: Option<(f32, f32)>,
-    /// Those of earlier versions have none.
+    /// Description of the slices; absent in records of earlier versions.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub scan: Option<ScanRecord>,
-    /// What the key is made of.
+    /// Parts that the key is computed from.
     key: BTreeMap<String, String>,
-    /// Whoever wrote slices.
+    /// Jobs that have written slices.
     #[serde(default)]
     pub jobs: Vec<JobRecord>,
 }
 
-/// What the slices of a run are.
+/// Description of the slices of a run.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(in crate::commands) struct ScanRecord {
-    /// Number of the first slice, how many there are, and from one to the next.
+    /// Number of the first slice, count of slices, and step between their numbers.
     pub slices: [usize; 3],
-    /// Side of a whole slice in pixels, and the region of it that was reconstructed.
+    /// Side of a whole slice in pixels.
     pub size: usize,
+    /// Region of a slice that was reconstructed.
     pub region: Roi,
     pub projections: usize,
-    /// Of the projections or sinograms; those of earlier versions have none.
+    /// Names of the files of projections or sinograms; absent in records of earlier versions.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub files: Option<FileNames>,
-    /// Of the rows that are filtered.
+    /// Number of bins of the rows that are filtered.
     pub bins: usize,
-    /// Of the first and the last projection, in degrees.
+    /// Angles of the first and the last projection in degrees.
     pub angles: [f64; 2],
     pub axis: Axis,
 }
 
 impl Facts {
-    /// Whether this is the fingerprint of the run's input.
+    /// Reports whether `fingerprint` is that of the run's input.
     pub fn is_input(&self, fingerprint: &str) -> bool {
         self.key.get("input").is_some_and(|input| input == fingerprint)
     }
 
-    /// What jobs have found in the data of slices of this shard, or of all.
+    /// Returns the doubts of jobs about the data of slices of this shard, or of all slices.
     fn doubts(&self, shard: &Option<String>) -> Vec<Doubt> {
         let shares = |job: &&JobRecord| shard.is_none() || job.shard.is_none() || job.shard == *shard;
         let mut doubts: Vec<Doubt> = Vec::new();
@@ -192,14 +193,14 @@ impl ScanRecord {
         }
     }
 
-    /// Numbers of all slices of the run, ascending.
+    /// Returns the numbers of all slices of the run, ascending.
     pub fn slices(&self) -> Vec<usize> {
         let [first, count, step] = self.slices;
         (0..count).map(|i| first + i * step).collect()
     }
 }
 
-/// What a job did for the run.
+/// The part of a job in a run.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(in crate::commands) struct JobRecord {
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -207,10 +208,10 @@ pub(in crate::commands) struct JobRecord {
     host: String,
     process: u32,
     started: String,
-    /// `running`, `done`, or why it ended; a job that was killed seems to run.
+    /// `running`, `done`, or the error that ended the job; a killed job remains `running`.
     state: String,
     slices: usize,
-    /// Of these, those that were there already.
+    /// Number of these slices that existed already.
     kept: usize,
     #[serde(skip_serializing_if = "Option::is_none")]
     seconds: Option<f64>,
@@ -218,46 +219,48 @@ pub(in crate::commands) struct JobRecord {
     replaced: Option<ClampedCounts>,
     #[serde(skip_serializing_if = "Option::is_none")]
     clipped: Option<u64>,
-    /// The stage that was busy for most of the time.
+    /// Stage that was busy for the largest share of the time.
     #[serde(skip_serializing_if = "Option::is_none")]
     limit: Option<String>,
-    /// Messages that people saw.
+    /// Messages that were shown.
     #[serde(default)]
     notes: Vec<String>,
-    /// The warnings among them that are about the data.
+    /// Warnings about the data among the messages.
     #[serde(default)]
     doubts: Vec<Doubt>,
-    /// Seconds of every stage, of all devices together, and the share of the time that it was busy.
+    /// Seconds of every stage, summed over all devices.
     #[serde(default)]
     stages: BTreeMap<String, f64>,
+    /// Share of the time that every stage was busy.
     #[serde(default)]
     busy: BTreeMap<String, f64>,
     devices: Vec<DeviceRecord>,
 }
 
+/// A device of a job.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(in crate::commands) struct DeviceRecord {
     device: String,
     driver: String,
     profile: String,
     kernel: String,
-    /// 10^9 updates a second of back projection.
+    /// Rate of back projection in 10^9 updates per second.
     #[serde(skip_serializing_if = "Option::is_none")]
     gu_per_s: Option<f64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     slices: Option<usize>,
 }
 
-/// The facts of a record that is there and makes sense.
+/// Reads the facts of a record; `None` if there is no valid one.
 fn facts(path: &Path) -> Option<Facts> {
     let mut table: toml::Table = read_text(path).ok()?.parse().ok()?;
     table.remove(FACTS)?.try_into().ok()
 }
 
-/// A record that is there.
+/// A record that was read.
 pub(in crate::commands) struct RecordFile {
     pub text: String,
-    /// The run, as flags.
+    /// Flags that repeat the run.
     pub flags: ReconstructArgs,
     pub facts: Facts,
 }
@@ -266,7 +269,7 @@ impl RecordFile {
     /// Reads the record of a run.
     ///
     /// # Errors
-    /// [`Error::Input`] when it cannot be read, or is no record.
+    /// [`Error::Input`] when the file cannot be read, or is no record.
     pub fn read(path: &Path) -> Result<RecordFile> {
         let text = read_text(path).map_err(|e| Error::input(path, e))?;
         let wrong = |why: &dyn std::fmt::Display| {
@@ -282,16 +285,16 @@ impl RecordFile {
     }
 }
 
-/// The range that percentiles led to, when a run that is the same but for it has left its record.
+/// Returns the range that percentiles led to, from the record of a run that is the same except for the range.
 pub(super) fn known_range(target: &Target, identity: &Identity) -> Option<(f32, f32)> {
     let facts = facts(&target.record())?;
     facts.range.filter(|&range| identity.clone().with_range(range).key() == facts.run)
 }
 
-/// The record of a run that goes on.
+/// The record of the present run.
 pub(super) struct Record<'a> {
     target: &'a Target,
-    /// Nobody had written one.
+    /// True if there was no record before.
     new: bool,
     run: ReconstructArgs,
     facts: Facts,
@@ -301,10 +304,10 @@ pub(super) struct Record<'a> {
 }
 
 impl<'a> Record<'a> {
-    /// Says that slices of this run, with this axis, are about to be written.
+    /// Writes that slices of this run, with this axis, are about to be written.
     ///
     /// # Errors
-    /// [`Error::Output`] when slices of another run are there or being written, and when it cannot be written.
+    /// [`Error::Output`] if slices of another run exist or are being written, or if the record cannot be written.
     pub fn begin(
         run: Reconstruction,
         devices: &[ReadyDevice],
@@ -376,7 +379,7 @@ impl<'a> Record<'a> {
         Ok(record)
     }
 
-    /// Writes it, with what others have said of the same run.
+    /// Writes the record, with the entries of other jobs of the same run.
     fn put(&self, before: Option<Facts>) -> Result<()> {
         let mut facts = self.facts.clone();
         facts.jobs = before.filter(|before| before.run == facts.run).map(|before| before.jobs).unwrap_or_default();
@@ -396,14 +399,14 @@ impl<'a> Record<'a> {
         })
     }
 
-    /// Repeats what earlier jobs have found in the data of slices that are kept, which nobody reads again.
+    /// Repeats the doubts of earlier jobs about the data of slices that are kept, as this job does not read those data.
     pub fn tell_earlier_doubts(&self, kept: usize, reporter: &Reporter) {
         let now = reporter.doubts();
         let others = self.earlier.iter().filter(|doubt| kept > 0 && !now.contains(doubt));
         others.for_each(|doubt| reporter.remark(doubt.clone()));
     }
 
-    /// Says how it went, with the messages that people saw.
+    /// Writes the outcome of the job, with the messages that were shown.
     pub fn end(mut self, summary: &Summary, kept: usize, reporter: &Reporter) -> Result<()> {
         self.part.state = "done".into();
         self.part.kept = kept;
@@ -423,7 +426,8 @@ impl<'a> Record<'a> {
         self.put(before)
     }
 
-    /// Says why it ended, and what was found in the data until then. A run without a slice leaves no record.
+    /// Writes the error that ended the job, and the doubts about the data until then. A run without a slice leaves no
+    /// record.
     pub fn fail(mut self, error: &Error, kept: usize, seconds: f64, found: (ClampedCounts, Vec<Doubt>)) -> Result<()> {
         self.part.state = error.to_string();
         self.part.kept = kept;
@@ -445,19 +449,20 @@ impl<'a> Record<'a> {
     }
 }
 
-/// The lock of who writes the record.
+/// Returns the path of the lock for writing the record.
 fn record_lock(target: &Target) -> PathBuf {
     let record = target.record();
     let name = record.file_name().unwrap_or_default().to_string_lossy().into_owned();
     record.with_file_name(format!(".{name}.lock"))
 }
 
-/// The run file that leads to the same slices.
+/// Returns the run file that leads to the same slices.
 pub(super) fn run_file_of(flags: &ReconstructArgs, job: &Job, center: f64) -> Result<String> {
     run_file(&repeatable(flags, job, center)?)
 }
 
-/// The run as flags that lead to the same slices from anywhere: what decides them, with nothing that is about this job.
+/// Returns flags that lead to the same slices from any directory: all that decide the slices, and none that are
+/// specific to this job.
 fn repeatable(flags: &ReconstructArgs, job: &Job, center: f64) -> Result<ReconstructArgs> {
     let path = |path: &Path| match path == Path::new("-") {
         true => Ok(path.to_owned()),

@@ -1,4 +1,4 @@
-//! Decides which slices `--resume` keeps.
+//! Selection of the slices that `--resume` keeps.
 
 use super::overview::middle;
 use crate::error::Result;
@@ -9,7 +9,7 @@ use crate::sink::{SliceState, SliceWriter, Target};
 use rayon::prelude::*;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
-/// Why slices are done again: how many, for every reason.
+/// Numbers of slices that are computed again, by reason.
 #[derive(Default)]
 struct RedoneSlices {
     missing: usize,
@@ -19,10 +19,10 @@ struct RedoneSlices {
     preview: usize,
 }
 
-/// The slices of this job that are there, whole and of this run.
+/// Returns the slices of this job that exist, are complete and belong to this run.
 ///
 /// # Errors
-/// [`Error::Interrupted`] when a signal comes.
+/// [`Error::Interrupted`] when a signal arrives.
 pub(super) fn kept(
     job: &Job,
     scan: &Scan,
@@ -38,7 +38,7 @@ pub(super) fn kept(
         false => Ok((slice, stored(slice))),
     };
     let found: Vec<_> = slices.par_iter().map(look).collect::<Result<_>>()?;
-    // a preview shows the values, which a file may not hold as they are
+    // a preview shows the values, which a file may not hold exactly
     let shown = job.execution.preview.as_ref().map(|_| middle(slices));
     let mut redone = RedoneSlices::default();
     let mut kept = Vec::new();

@@ -16,27 +16,27 @@ use crate::steps::Repairs;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 
-/// How a run went. Seconds are of the wall's clock, but for kernels, which the device times.
+/// The outcome of a run. Seconds are wall-clock time, except those of kernels, which the device measures.
 pub(super) struct Summary<'a> {
     pub job: &'a Job,
     pub devices: &'a [ReadyDevice],
     pub done: &'a Done,
     pub geometry: &'a Geometry,
-    /// Of the projections or sinograms.
+    /// Names of the files of projections or sinograms.
     pub files: FileNames,
     pub axis: Axis,
-    /// Slices of the run.
+    /// Number of slices that were computed.
     pub slices: usize,
-    /// Updates of one slice.
+    /// Number of updates of one slice.
     pub updates: f64,
-    /// The whole run.
+    /// Duration of the whole run.
     pub seconds: f64,
-    /// Until the first slice was read.
+    /// Time until the first slice was read.
     pub start: f64,
     pub repairs: Repairs,
 }
 
-/// Reasons to doubt the slices of a job that come from the data that were read.
+/// Returns reasons to doubt the slices of a job that come from the data that were read.
 pub(super) fn doubts_about(job: &Job, repairs: &Repairs) -> Vec<Doubt> {
     let recipe = &job.recipe;
     let excluded = recipe.scan.exclude.to_string();
@@ -49,12 +49,12 @@ pub(super) fn doubts_about(job: &Job, repairs: &Repairs) -> Vec<Doubt> {
 }
 
 impl<'a> Summary<'a> {
-    /// Seconds of all devices.
+    /// Returns the seconds of all devices together.
     fn device(&self) -> DeviceSeconds {
         self.done.devices.iter().fold(DeviceSeconds::default(), |sum, device| sum + device.seconds)
     }
 
-    /// The share of its time that every stage was busy; of several devices, the busiest.
+    /// Returns the share of its time that every stage was busy; of several devices, that of the busiest one.
     pub fn busy(&self) -> [(&'static str, f64); 6] {
         let most = |of: fn(&DeviceSeconds) -> f64| self.done.devices.iter().map(|d| of(&d.seconds)).fold(0.0, f64::max);
         [
@@ -68,12 +68,12 @@ impl<'a> Summary<'a> {
         .map(|(stage, seconds)| (stage, share(seconds, self.done.seconds)))
     }
 
-    /// The busiest stage.
+    /// Returns the name of the busiest stage.
     pub fn limit(&self) -> &'static str {
         self.busy().iter().max_by(|a, b| a.1.total_cmp(&b.1)).map_or("nothing", |(stage, _)| stage)
     }
 
-    /// Seconds of every stage, of all devices together.
+    /// Returns the seconds of every stage, summed over all devices.
     pub fn stages(&self) -> [(&'static str, f64); 9] {
         let d = self.device();
         [
@@ -89,7 +89,8 @@ impl<'a> Summary<'a> {
         ]
     }
 
-    /// For every device, how many slices it computed, and the updates a second of back projection in 10^9.
+    /// Returns the number of slices that every device computed, and its rate of back projection in 10^9 updates per
+    /// second.
     pub fn rates(&self) -> impl Iterator<Item = (usize, f64)> {
         let of = |device: &DeviceShare| {
             (device.slices, rate(device.slices as f64 * self.updates, device.seconds.back_projection))
@@ -97,7 +98,7 @@ impl<'a> Summary<'a> {
         self.done.devices.iter().map(of)
     }
 
-    /// Updates a second of back projection, all devices together, in 10^9.
+    /// Returns the rate of back projection of all devices together in 10^9 updates per second.
     fn kernel_rate(&self) -> f64 {
         self.rates().map(|(_, rate)| rate).sum()
     }
@@ -106,7 +107,7 @@ impl<'a> Summary<'a> {
         rate(self.slices as f64 * self.updates, self.seconds)
     }
 
-    /// What people should know about the data and the slices, with the flags that help.
+    /// Returns remarks for the user on the data and the slices, with the flags that help.
     fn remarks(&self) -> Vec<Remark> {
         let mut remarks: Vec<Remark> = doubts_about(self.job, &self.repairs).into_iter().map(Remark::from).collect();
         if self.repairs.outliers > 0 {
@@ -122,12 +123,12 @@ impl<'a> Summary<'a> {
         remarks
     }
 
-    /// What people should know, as soon as it is known.
+    /// Reports the remarks on the data and the slices.
     pub fn warn(&self, reporter: &Reporter) {
         self.remarks().into_iter().for_each(|remark| reporter.remark(remark));
     }
 
-    /// What people see at the end.
+    /// Reports the summary at the end of the run.
     pub fn tell(&self, reporter: &Reporter) {
         let seconds: Vec<String> =
             self.stages().iter().map(|(stage, seconds)| format!("{} {seconds:.2}", stage.replace('_', " "))).collect();
@@ -221,14 +222,14 @@ fn kernel(device: &ReadyDevice) -> Value {
     })
 }
 
-/// Most memory of the host that the process had at any time, in bytes, where the system tells.
+/// Returns the largest amount of host memory that the process has used, in bytes, if the system reports it.
 fn peak_memory() -> Option<u64> {
     let status = std::fs::read_to_string("/proc/self/status").ok()?;
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
     Some(line.trim().strip_suffix("kB")?.trim().parse::<u64>().ok()? << 10)
 }
 
-/// 10^9 updates a second; 0 where no time is known.
+/// Returns a rate in 10^9 updates per second; 0 where no time is known.
 fn rate(updates: f64, seconds: f64) -> f64 {
     if seconds > 0.0 { updates / seconds * 1e-9 } else { 0.0 }
 }

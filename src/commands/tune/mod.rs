@@ -33,7 +33,7 @@ use tuner::Tuner;
 
 const VERSION: &str = env!("CARGO_PKG_VERSION");
 
-/// The text for stdout, and an error if the run did not finish.
+/// Runs `fbp tune`; returns the text for stdout, and an error if the run did not finish.
 pub fn tune(args: &TuneArgs, cancelled: &AtomicBool) -> Result<(String, Result<()>)> {
     let wanted = offer_filter(&args.kernels);
     let passes = args.passes.unwrap_or(if args.quick { 3 } else { 5 });
@@ -112,7 +112,7 @@ pub fn tune(args: &TuneArgs, cancelled: &AtomicBool) -> Result<(String, Result<(
     Ok((text, verdict(finished, targets.len(), failed.first(), facts)))
 }
 
-/// Tunes the sizes of the work-groups of steps; the text for stdout.
+/// Tunes the sizes of the work-groups of steps; returns the text for stdout.
 fn tune_steps(
     args: &TuneArgs,
     (store, choice, tuned, output): (&ProfileStore, &Choice, &Path, Option<&OutputFile>),
@@ -124,7 +124,7 @@ fn tune_steps(
     let usual = if facts.kind == DeviceKind::Cpu { SIZE_OF_PROCESSORS } else { SIZE };
     let [bins, projections] = [args.bins, args.projections].map(|size| size.unwrap_or(usual));
     let passes = args.passes.unwrap_or(5);
-    // checks the numbers
+    // validates the numbers
     protocol(SIZE, Some(bins), Some(projections), passes)?;
     let heading = format!(
         "{} [{}], driver {}; profile {} ({})\nsteps on {projections} projections of {bins} bins, median of {passes} passes",
@@ -148,14 +148,14 @@ fn tune_steps(
     }
 }
 
-/// The file of `--output`, if it may be written.
+/// Returns the file of `--output`, if it may be written.
 fn output_file(args: &TuneArgs) -> Result<Option<OutputFile>> {
     let inputs = InputSet::new(args.profile.as_deref().map(Path::new));
     let file = |path: &PathBuf| OutputFile::new("--output", path, OutputKind::Toml, &inputs, None);
     args.output.as_ref().map(file).transpose()
 }
 
-/// The directories of the log and of tuned profiles.
+/// Returns the directories of the log and of tuned profiles.
 fn directories() -> Result<(PathBuf, PathBuf)> {
     cache_directory().zip(tuned_directory()).ok_or_else(|| {
         if let Some(why) = refused_cache(&[TUNED]) {
@@ -177,7 +177,7 @@ fn identity(facts: &DeviceFacts, protocol: &Protocol) -> MeasurementConditions {
     }
 }
 
-/// Prints what is tuned, and notes on the log.
+/// Prints the heading, and notes on the profile and the log.
 fn announce(reporter: &Reporter, heading: &str, choice: &Choice, log: &Log, resume: bool) {
     reporter.note(heading);
     for note in &choice.notes {
@@ -191,7 +191,7 @@ fn announce(reporter: &Reporter, heading: &str, choice: &Choice, log: &Log, resu
     }
 }
 
-/// An error if searches remain, or if `failed` is a search without a correct kernel.
+/// Returns an error if searches remain, or if `failed` is a search without a correct kernel.
 fn verdict(finished: usize, searches: usize, failed: Option<&Outcome>, facts: &DeviceFacts) -> Result<()> {
     if finished < searches {
         return Err(Error::Interrupted(format!(
@@ -214,7 +214,7 @@ fn budget(args: &TuneArgs) -> Result<Duration> {
     parse_time(text, "--budget")
 }
 
-/// Header of the output: device, profile and problem.
+/// Returns the header of the output: device, profile and problem.
 fn heading(choice: &Choice, facts: &DeviceFacts, p: &Protocol, budget: Duration) -> String {
     format!(
         "{} [{}], driver {}; profile {} ({})\nslices of {size} x {size} pixels from {} projections of {} bins; noise on \

@@ -1,4 +1,4 @@
-//! What is tuned: the kernels to compare with, and a problem that fits the device.
+//! Subjects of tuning: the kernels to compare with, and a problem that fits the device.
 
 use super::super::bench::protocol;
 use crate::bench::{OfferFilter, Protocol};
@@ -10,11 +10,12 @@ use crate::kernel::{KernelSpec, Problem, RowFilter};
 use crate::profile::Profile;
 use crate::tune::{shipped, starts};
 
-/// Sides of slices, see `--size`.
+/// Default side of slices on a GPU, see `--size`.
 pub const SIZE: usize = 2048;
+/// Default side of slices on a CPU, see `--size`.
 pub const SIZE_OF_PROCESSORS: usize = 512;
 
-/// The kernels that tuned ones are compared with, one for each interpolation and mode.
+/// Returns the kernels that tuned ones are compared with, one for each interpolation and mode.
 pub fn targets(profile: &Profile, wanted: &OfferFilter) -> Vec<Offer> {
     let mut targets = Vec::new();
     for &interpolation in Interpolation::ALL {
@@ -33,12 +34,12 @@ pub fn problem(protocol: &Protocol) -> Problem {
     protocol.problem()
 }
 
-/// How rows are filtered for a kernel.
+/// Returns the way in which rows are filtered for a kernel.
 pub fn rows_of(spec: &KernelSpec, profile: &Profile, protocol: &Protocol, facts: &DeviceFacts) -> RowFilter {
     RowFilter::new(spec, &profile.fft, protocol.bins, Some(facts))
 }
 
-/// Why a device cannot run a kernel in any layout of the sinogram, if so.
+/// Returns the reason why a device cannot run a kernel with any layout of the sinogram, if so.
 fn refuses(offer: &Offer, profile: &Profile, protocol: &Protocol, facts: &DeviceFacts) -> Result<Option<String>> {
     let mut why = None;
     for texel in offer.texels() {
@@ -51,7 +52,7 @@ fn refuses(offer: &Offer, profile: &Profile, protocol: &Protocol, facts: &Device
     Ok(why)
 }
 
-/// The problem: as requested, else the largest default at which every shipped kernel fits the device.
+/// Returns the requested problem, or the largest default one at which every shipped kernel fits the device.
 pub fn fitting(
     args: &TuneArgs,
     requested: Protocol,
@@ -77,12 +78,12 @@ pub fn fitting(
     }
 }
 
-/// The slices per pass that may be tried.
+/// Returns the numbers of slices per pass that may be tried.
 pub fn slice_modes(wanted: &OfferFilter) -> Vec<u32> {
     SLICE_MODES.into_iter().filter(|n| wanted.slices.is_empty() || wanted.slices.contains(n)).collect()
 }
 
-/// Largest number of slices that any kernel may need.
+/// Returns the largest number of slices that any kernel may need.
 pub fn most_slices(
     profile: &Profile,
     facts: &DeviceFacts,

@@ -1,5 +1,5 @@
-//! The sizes of the work-groups of steps, one after another: each value is timed on the device, and the results must be the
-//! same bit for bit.
+//! Tuning of the sizes of the work-groups of steps, one after another: each value is timed on the device, and the
+//! results must be the same bit for bit.
 
 use crate::check::{StepOperation, StepTiming};
 use crate::device::{FoundDevice, Session};
@@ -9,10 +9,10 @@ use crate::report::Reporter;
 use crate::tune::{SizeOutcome, SizeTrial, others, size_parameters, value_of, with_size};
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
-/// Turns of the comparison of the best value with the shipped one.
+/// Number of turns in the comparison of the best value with the shipped one.
 const TURNS: usize = 3;
 
-/// The search on one device, with all measurements.
+/// The search for sizes on one device, with all measurements.
 pub struct SizeTuner<'a> {
     pub found: &'a FoundDevice,
     pub bins: usize,
@@ -20,13 +20,13 @@ pub struct SizeTuner<'a> {
     pub passes: usize,
     pub reporter: &'a Reporter,
     pub cancelled: &'a AtomicBool,
-    /// None before the first trial, and after an error.
+    /// Open session; `None` before the first trial and after an error.
     pub session: Option<Session>,
-    /// In the order in which they were made.
+    /// Measurements in the order in which they were made.
     pub trials: Vec<SizeTrial>,
 }
 
-/// What a size is timed with.
+/// Returns the operation with which a size is timed.
 fn operation_for(parameter: &Parameter) -> StepOperation {
     match parameter.name() {
         "sort-values" => StepOperation::SortColumns,
@@ -38,10 +38,10 @@ fn operation_for(parameter: &Parameter) -> StepOperation {
 }
 
 impl SizeTuner<'_> {
-    /// Tunes every size, from those of the profile on.
+    /// Tunes every size, starting from the sizes of the profile.
     ///
     /// # Errors
-    /// [`Error::Interrupted`] after a signal, and the device's when it cannot be opened.
+    /// [`Error::Interrupted`] after a signal, and errors of opening the device.
     pub fn search(&mut self, shipped: &StepSizes) -> Result<(StepSizes, Vec<SizeOutcome>)> {
         let (mut sizes, mut outcomes) = (shipped.clone(), Vec::new());
         for parameter in size_parameters() {
@@ -66,7 +66,7 @@ impl SizeTuner<'_> {
             }
         }
         let Some(best) = best else { return Ok(SizeOutcome::decide(shipped, None)) };
-        // again in turns, so that noise does not decide
+        // timed again in turns, so that noise does not decide
         let mut sides = [(shipped, Vec::new()), (best, Vec::new())];
         for turn in 0..TURNS {
             for at in if turn % 2 == 0 { [0, 1] } else { [1, 0] } {
@@ -81,7 +81,7 @@ impl SizeTuner<'_> {
         Ok(SizeOutcome::decide(shipped, Some(best)))
     }
 
-    /// Times an operation with one value. The result must be `wanted`.
+    /// Times an operation with one value of a size. The operation's result must be `wanted`.
     fn trial(
         &mut self,
         sizes: &StepSizes,
@@ -93,7 +93,7 @@ impl SizeTuner<'_> {
             return Err(Error::Interrupted("interrupted: no profile was written; start again".into()));
         }
         let operation = operation_for(parameter);
-        // after an error a driver may return nothing but errors: then it is opened again
+        // after an error a driver may return nothing but errors: it is opened again
         let session = match self.session.take() {
             Some(session) => session,
             None => Session::open(self.found)?,

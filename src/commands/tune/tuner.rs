@@ -21,24 +21,24 @@ use std::collections::{BTreeMap, HashSet};
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 
-/// Share of the budget for searches; comparisons have the remainder.
+/// Share of the budget for searches; comparisons get the remainder.
 const SEARCHING: f64 = 0.75;
 
-/// Turns of a comparison, whose median counts; turns 0 and 1 are those of the search.
+/// Turns of a comparison, whose median counts; turns 0 and 1 belong to the search.
 const TURNS: std::ops::RangeInclusive<u32> = 2..=4;
 
-/// A kernel that is slower than the best by this factor is timed with one pass.
+/// Factor by which a kernel may be slower than the best before it is timed with one pass only.
 const FAR: f64 = 3.0;
 
 /// Prefix of the keys of planted candidates.
 const PLANTED: &str = "planted-";
 
-/// A measurement as `--json` shows it.
+/// A measurement in the form that `--json` shows.
 #[derive(Clone, Debug, Serialize)]
 pub struct Measurement {
     #[serde(flatten)]
     row: BenchRow,
-    /// 0 in the search, 1 for a point measured again there, from 2 in the comparison at its end.
+    /// Turn: 0 in the search, 1 for a point that the search measured again, from 2 in the comparison at its end.
     turn: u32,
     /// Differences from the shipped kernel.
     changed: BTreeMap<String, String>,
@@ -60,13 +60,13 @@ pub struct Tuner<'a> {
     pub reach: Reach,
     pub reporter: &'a Reporter,
     pub cancelled: &'a AtomicBool,
-    /// In the order in which they were made.
+    /// Measurements in the order in which they were made.
     pub measurements: Vec<Measurement>,
 }
 
 impl Tuner<'_> {
-    /// Searches around each of the shipped kernels; returns fewer outcomes if a signal ends it. Points with a high bound
-    /// from `predict`, in GU/s, come first.
+    /// Searches around each of the shipped kernels; returns fewer outcomes if a signal ends the search. Points with a
+    /// high bound from `predict`, in GU/s, come first.
     pub fn search_all(&mut self, targets: &[Offer], predict: &Predict) -> Result<Vec<Outcome>> {
         let mut outcomes = Vec::new();
         for (number, shipped) in targets.iter().enumerate() {
@@ -83,7 +83,7 @@ impl Tuner<'_> {
         Ok(outcomes)
     }
 
-    /// Searches around a shipped kernel for up to `time`; `None` if a signal ends it.
+    /// Searches around a shipped kernel for up to `time`; returns `None` if a signal ends the search.
     fn search(&mut self, shipped: &Offer, time: Duration, predict: &Predict) -> Result<Option<Outcome>> {
         let start = self.elapsed;
         let base = match self.candidate(shipped, None)? {
@@ -150,7 +150,7 @@ impl Tuner<'_> {
     }
 
     /// Times the shipped kernel and the best one again in turns, so that noise does not decide; as many turns as time
-    /// allows, at least one. `None` if a signal ends it.
+    /// allows, at least one. Returns `None` if a signal ends the comparison.
     fn compare(&mut self, base: Candidate, best: Option<Candidate>, until: Duration) -> Result<Option<Outcome>> {
         let Some(best) = best else {
             let entries: Vec<LogEntry> =
@@ -162,7 +162,7 @@ impl Tuner<'_> {
         let mut sides = [(base, Vec::new()), (best, Vec::new())];
         for turn in TURNS {
             let start = self.elapsed;
-            // neither is always the first
+            // neither kernel is always the first
             for at in if turn % 2 == 0 { [0, 1] } else { [1, 0] } {
                 if self.cancelled.load(Relaxed) {
                     return Ok(None);
@@ -179,7 +179,7 @@ impl Tuner<'_> {
                 break;
             }
         }
-        // faster by the median, and in most turns
+        // the best kernel must be faster by the median and in most turns
         let [shipped, best] = [0, 1].map(|at| sides[at].1.iter().map(LogEntry::speed));
         let turns = shipped.len();
         let wins = best.zip(shipped).filter(|(best, shipped)| best > shipped).count();
@@ -187,7 +187,7 @@ impl Tuner<'_> {
         Ok(Some(Outcome::decide(base, Some(best).filter(|_| 2 * wins > turns))))
     }
 
-    /// A point as a candidate, or why it cannot run here or must not replace the shipped kernel.
+    /// Returns a point as a candidate, or the reason why it cannot run here or must not replace the shipped kernel.
     fn candidate(&mut self, point: &Point, shipped: Option<&KernelSpec>) -> Result<Result<Candidate, String>> {
         if let Err(why) = point.check() {
             return Ok(Err(why));
@@ -203,7 +203,7 @@ impl Tuner<'_> {
         })
     }
 
-    /// The device with noise on it.
+    /// Opens the device with noise as data, unless it is open.
     fn open(&mut self) -> Result<&mut Bench> {
         let bench = match self.bench.take() {
             Some(bench) => bench,
@@ -221,8 +221,8 @@ impl Tuner<'_> {
         Ok(self.bench.insert(bench))
     }
 
-    /// The measurement of a candidate in the log, or a new one; `None` if a signal interrupted it. `best` is the speed to
-    /// beat.
+    /// Returns the measurement of a candidate from the log, or a new one; `None` if a signal interrupted it. `best` is
+    /// the speed to beat.
     fn measure(&mut self, candidate: &Candidate, turn: u32, best: Option<f64>) -> Result<Option<LogEntry>> {
         let known = self.log.find(&candidate.key, turn).cloned();
         let entry = match known {
@@ -255,7 +255,7 @@ impl Tuner<'_> {
         self.open()?;
         let rows = rows_of(&candidate.spec, self.profile, &self.protocol, &self.found.facts);
         let references = &mut self.references;
-        // after an error a driver may return nothing but errors: then it is opened again
+        // after an error a driver may return nothing but errors: it is opened again
         let measured = match self.bench.take() {
             Some(mut bench) => {
                 let measured = bench.time(&candidate.spec, rows, references, &options);
@@ -287,7 +287,7 @@ impl Tuner<'_> {
         format!("{} {} {} x{}", point.interpolation, point.mode, point.parameters.algorithm(), point.slices)
     }
 
-    /// Keeps a measurement for `--json`, and prints a line about it.
+    /// Stores a measurement for `--json`, and prints a line about it.
     fn report(&mut self, shipped: &Offer, candidate: &Candidate, entry: &LogEntry, best: Option<f64>) {
         let point = &candidate.point;
         let margin = margin(&candidate.spec).relative_rms;
@@ -333,7 +333,7 @@ impl Tuner<'_> {
     }
 }
 
-/// A candidate with the median of its speeds and its largest error; without a speed if it was ever incorrect.
+/// Returns a candidate with the median of its speeds and its largest error; without a speed if it was ever incorrect.
 fn timed_kernel(candidate: &Candidate, entries: &[LogEntry]) -> TimedKernel {
     let speeds: Option<Vec<f64>> = entries.iter().map(LogEntry::speed).collect();
     let speed = speeds.filter(|speeds| !speeds.is_empty()).map(|mut speeds| {

@@ -5,15 +5,15 @@ use super::super::source::{LaunchShape, assemble};
 use super::{Defines, KernelSource, SampleForm, SampleKind, StepTarget};
 use crate::error::Result;
 
-/// What the kernel bins.
+/// The form of the samples and the number that are binned.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BinningKernel {
     pub samples: SampleForm,
-    /// Bins, and rows, that form one.
+    /// Number of bins, and of rows, that form one.
     pub by: usize,
 }
 
-/// Source of the kernel that bins samples.
+/// Returns the source of the kernel that bins samples.
 pub fn generate_binning(target: StepTarget, kernel: BinningKernel) -> Result<KernelSource> {
     let BinningKernel { samples, by } = kernel;
     let mut defines = Defines::default();

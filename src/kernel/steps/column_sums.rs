@@ -1,4 +1,4 @@
-//! The source of the kernels for sums over columns and corrections of single values.
+//! Source of the kernels for sums over columns and corrections of single values.
 
 use super::super::files::{COLUMN_SUMS, COMMON, SINOGRAMS};
 use super::super::source::{LaunchShape, assemble};
@@ -6,17 +6,17 @@ use super::{Defines, KernelSource, power_of_two_group};
 use crate::error::Result;
 use crate::facts::DeviceFacts;
 
-/// Work-groups of the kernels.
+/// Work-group sizes of the kernels.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ColumnSumGroup {
-    /// Items in one row.
+    /// Number of items in one row.
     pub items: usize,
-    /// Columns, and items for each.
+    /// Number of columns, and of items for each.
     pub tile: [usize; 2],
 }
 
 impl ColumnSumGroup {
-    /// For this device.
+    /// Returns the sizes for a device.
     pub fn new(facts: &DeviceFacts) -> Self {
         let columns = power_of_two_group(facts, 32);
         let parts = power_of_two_group(facts, 8 * columns) / columns;
@@ -24,7 +24,7 @@ impl ColumnSumGroup {
     }
 }
 
-/// Source of the kernels; `alive` is the number of projections over which changes are measured.
+/// Returns the source of the kernels; `alive` is the number of projections over which changes are measured.
 pub fn generate_column_sums(group: ColumnSumGroup, alive: usize) -> Result<KernelSource> {
     let mut defines = Defines::default();
     defines.number("GROUP", group.items as u32)?;

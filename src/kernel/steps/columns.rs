@@ -1,4 +1,4 @@
-//! The source of the kernels that sort the columns of sinograms.
+//! Source of the kernels that sort the columns of sinograms.
 
 use super::super::files::{COLUMNS, COMMON, FLOAT_ORDER, SINOGRAMS};
 use super::super::source::{LaunchShape, assemble};
@@ -6,26 +6,26 @@ use super::groups::power_of_two;
 use super::{Defines, KernelSource, StepTarget, power_of_two_group};
 use crate::error::Result;
 
-/// Values that an item sorts.
+/// Number of values that an item sorts.
 const POINTS_OF_AN_ITEM: usize = 8;
 
-/// How columns of some length are sorted on a device.
+/// The division of columns of some length among work-groups that sort them on a device.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ColumnSort {
-    /// Values that are sorted in local memory: a complete column, or a tile of it.
+    /// Number of values that are sorted in local memory: a complete column, or a tile of it.
     pub points: usize,
-    /// Columns of a work-group.
+    /// Number of columns of a work-group.
     pub columns: usize,
-    /// Work-group of the kernels that transpose; the first is the side of a tile.
+    /// Work-group sizes of the kernels that transpose; the first is the side of a tile.
     pub tile: [usize; 2],
-    /// Work-group of the others.
+    /// Work-group size of the other kernels.
     pub group: usize,
     /// Bytes of the number of a projection.
     pub index_bytes: usize,
 }
 
 impl ColumnSort {
-    /// For columns of `length` values on this device.
+    /// Returns the division for columns of `length` values on a device.
     pub fn new(target: StepTarget, length: usize) -> Self {
         let StepTarget { facts, sizes } = target;
         let whole = length.next_power_of_two().clamp(POINTS_OF_AN_ITEM, sizes.sort_values as usize);
@@ -45,23 +45,23 @@ impl ColumnSort {
         }
     }
 
-    /// Bytes of the number of a projection of `length`.
+    /// Returns the bytes of the number of a projection among `length` ones.
     pub fn index_bytes(length: usize) -> usize {
         if length <= 1 << 16 { 2 } else { 4 }
     }
 
-    /// Work-items of a work-group that sorts.
+    /// Returns the number of work-items of a work-group that sorts.
     pub fn items(&self) -> usize {
         self.points / POINTS_OF_AN_ITEM * self.columns
     }
 
-    /// Bytes of local memory for `points` values, with a gap after every sixteen.
+    /// Returns the bytes of local memory for `points` values, with a gap after every sixteen.
     fn bytes(points: usize) -> usize {
         8 * (points + points / 16)
     }
 }
 
-/// Source of the kernels that sort columns.
+/// Returns the source of the kernels that sort columns.
 pub fn generate_columns(sort: ColumnSort) -> Result<KernelSource> {
     let mut defines = Defines::default();
     defines.number("POINTS", sort.points as u32)?;

@@ -5,10 +5,10 @@ use super::super::source::{LaunchShape, assemble};
 use super::{Defines, KernelSource};
 use crate::error::Result;
 
-/// Largest work-group of the kernel: a row has few bins for more.
+/// Largest work-group of the kernel: a row has too few bins for larger ones.
 pub const CORRECTION_GROUP: usize = 128;
 
-/// What the kernel does to a row.
+/// The operations of the kernel on a row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CorrectionForm {
     pub samples: SampleForm,
@@ -16,17 +16,17 @@ pub struct CorrectionForm {
     pub flats: u32,
     pub air: AirKind,
     pub minus_log: LogKind,
-    /// Work-items of a work-group.
+    /// Number of work-items of a work-group.
     pub group: u32,
 }
 
-/// How samples are stored.
+/// The form in which samples are stored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SampleForm {
     /// Bytes of a sample: 1, 2 or 4.
     pub bytes: u32,
     pub kind: SampleKind,
-    /// Whether bytes are in the other order than the device's.
+    /// True if bytes are not in the device's order.
     pub swapped: bool,
 }
 
@@ -38,7 +38,7 @@ impl SampleForm {
     }
 }
 
-/// How samples are to be read.
+/// The interpretation of samples.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SampleKind {
     Unsigned,
@@ -46,26 +46,26 @@ pub enum SampleKind {
     Float,
 }
 
-/// How transmissions are divided by those of air.
+/// The division of transmissions by those of air.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AirKind {
     Without,
-    /// By the line through the means of the outermost bins.
+    /// Division by the line through the means of the outermost bins.
     Sides,
-    /// By a level for each projection.
+    /// Division by a level for each projection.
     Levels,
 }
 
-/// Whether -log is taken of a row.
+/// The place of -log in the correction of a row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LogKind {
     Without,
     Taken,
-    /// After steps on images.
+    /// -log is taken after steps on images.
     Later,
 }
 
-/// Source of the kernel that corrects rows.
+/// Returns the source of the kernel that corrects rows.
 pub fn generate_correction(form: CorrectionForm) -> Result<KernelSource> {
     let mut defines = Defines::default();
     form.samples.define(&mut defines)?;
@@ -84,7 +84,7 @@ pub fn generate_correction(form: CorrectionForm) -> Result<KernelSource> {
     ))
 }
 
-/// Source of the kernel that takes -log after steps on images, with work-groups of `group`.
+/// Returns the source of the kernel that takes -log after steps on images, with work-groups of `group`.
 pub fn generate_minus_log(group: usize) -> Result<KernelSource> {
     let mut defines = Defines::default();
     defines.number("GROUP", group as u32)?;

@@ -5,17 +5,17 @@ use super::super::source::{LaunchShape, assemble};
 use super::{Defines, KernelSource};
 use crate::error::Result;
 
-/// What samples become.
+/// The type of encoded samples.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum EncodedSample {
-    /// Values stay values, where they are.
+    /// Values, which stay as and where they are.
     Float,
     Half,
     Unsigned16,
     Unsigned8,
 }
 
-/// Source of the kernel that encodes slices, with work-groups of `group`.
+/// Returns the source of the kernel that encodes slices, with work-groups of `group`.
 pub fn generate_encoding(sample: EncodedSample, group: usize) -> Result<KernelSource> {
     let mut defines = Defines::default();
     defines.number("DTYPE", sample as u32)?;

@@ -6,7 +6,7 @@ use super::Defines;
 use super::KernelSource;
 use crate::error::Result;
 
-/// Source of the kernel that extends rows of a whole turn, with work-groups of `group`.
+/// Returns the source of the kernel that extends rows of a whole turn, with work-groups of `group`.
 pub fn generate_extension(group: usize) -> Result<KernelSource> {
     let mut defines = Defines::default();
     defines.number("GROUP", group as u32)?;

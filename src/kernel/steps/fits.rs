@@ -6,30 +6,30 @@ use super::median::define_median;
 use super::{Defines, KernelSource, StepTarget};
 use crate::error::Result;
 
-/// Largest number of bins of an item that finds medians.
+/// Largest number of bins for which an item finds medians.
 const MOST_RUN: usize = 15;
-/// Bins of an item that smooths.
+/// Number of bins that an item smooths.
 const SPAN: usize = 5;
-/// Weights at a time.
+/// Number of weights in local memory at a time.
 const TILE: usize = 256;
 /// Bytes of local memory that some devices need for a kernel's arguments.
 const RESERVED: usize = 512;
 
-/// How the rows of a fit are divided among work-items on a device.
+/// The division of the rows of a fit among work-items on a device.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FitGroups {
     pub group: usize,
-    /// Bins of an item that finds medians.
+    /// Number of bins for which an item finds medians.
     pub run: usize,
-    /// Bins of an item that smooths.
+    /// Number of bins that an item smooths.
     pub span: usize,
 }
 
 impl FitGroups {
-    /// For rows of `bins` and a running median of `size`. Numbers of bins are odd.
+    /// Returns the division for rows of `bins` and a running median of `size`. Numbers of bins are odd.
     pub fn new(target: StepTarget, bins: usize, size: usize) -> Self {
         let odd = |count: usize| count.saturating_sub(1) / 2 * 2 + 1;
-        // the fit with its halo, and what is left of it
+        // room for the fit with its halo, and for the remainder
         let room = (target.facts.local_memory as usize / 4).saturating_sub(RESERVED / 4 + size) / 2;
         let halves = std::iter::successors(Some(target.row_group()), |group| Some(group / 2).filter(|half| *half > 0));
         let group = halves.take_while(|group| *group > 1).find(|group| *group <= room).unwrap_or(1);
@@ -41,7 +41,7 @@ impl FitGroups {
     }
 }
 
-/// Source for `degrees` polynomials and a running median of `size` bins, an odd number.
+/// Returns the source for `degrees` polynomials and a running median of `size` bins, an odd number.
 pub fn generate_fits(groups: FitGroups, degrees: usize, size: usize) -> Result<KernelSource> {
     let group = groups.group as u32;
     let mut defines = Defines::default();
@@ -50,7 +50,7 @@ pub fn generate_fits(groups: FitGroups, degrees: usize, size: usize) -> Result<K
     defines.number("RUN", groups.run as u32)?;
     defines.number("SPAN", groups.span as u32)?;
     defines.number("TILE", TILE as u32)?;
-    // the weights come back to the registers that they started from
+    // the weights return to the registers that they started from
     defines.number("UNROLL", groups.span as u32)?;
     define_median(&mut defines, size, false)?;
     Ok(assemble(

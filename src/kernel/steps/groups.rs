@@ -1,4 +1,4 @@
-//! Sizes of the work-groups of steps: what a profile may choose, within the limits of a device.
+//! Sizes of the work-groups of steps, which a profile may choose within the limits of a device.
 
 use super::super::parameter::parameters;
 use crate::facts::DeviceFacts;
@@ -25,7 +25,7 @@ parameters! {
     }
 }
 
-/// What the work-groups of steps are made for.
+/// The device and the sizes that the work-groups of steps are made for.
 #[derive(Clone, Copy, Debug)]
 pub struct StepTarget<'a> {
     pub facts: &'a DeviceFacts,
@@ -33,23 +33,23 @@ pub struct StepTarget<'a> {
 }
 
 impl StepTarget<'_> {
-    /// Work-group of the kernels that work along a row of a sinogram.
+    /// Returns the work-group size of the kernels that work along a row of a sinogram.
     pub fn row_group(&self) -> usize {
         (self.sizes.row_items as usize).min(self.facts.max_work_group)
     }
 }
 
-/// Largest work-group of at most `most` items on a device that is a power of two.
+/// Returns the largest work-group of at most `most` items on a device that is a power of two.
 pub fn power_of_two_group(facts: &DeviceFacts, most: usize) -> usize {
     power_of_two(most.min(facts.max_work_group))
 }
 
-/// The largest power of two that is at most `most`, 1 for 0.
+/// Returns the largest power of two that is at most `most`; 1 for 0.
 pub(super) fn power_of_two(most: usize) -> usize {
     1 << most.max(1).ilog2()
 }
 
-/// A device with the default sizes.
+/// Returns a target with the default sizes.
 #[cfg(test)]
 pub(super) fn of(facts: &DeviceFacts) -> StepTarget<'_> {
     static SIZES: std::sync::LazyLock<StepSizes> = std::sync::LazyLock::new(StepSizes::default);

@@ -7,32 +7,33 @@ use super::{Defines, KernelSource, StepSizes, StepTarget};
 use crate::error::Result;
 use crate::facts::DeviceFacts;
 
-/// Lengths of a row or column of an image: powers of two between these.
+/// Shortest and longest length of a row or column of an image; lengths are powers of two.
 pub const IMAGE_LENGTHS: [usize; 2] = [64, 16384];
-/// Values of a line that an item keeps.
+/// Number of values of a line that an item holds.
 const POINTS: usize = 16;
-/// Fewest work-items of a work-group, for short lines.
+/// Smallest number of work-items of a work-group, for short lines.
 const LEAST_ITEMS: usize = 64;
 
-/// How the lines of an image of `width` x `height` are divided among work-items on a device.
+/// The division of the lines of an image of `width` x `height` among work-items on a device.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ImageGroups {
     pub width: usize,
     pub height: usize,
-    /// Of a work-group.
+    /// Number of rows of a work-group.
     pub rows: usize,
+    /// Number of columns of a work-group.
     pub columns: usize,
-    /// Parts in which values of a row change places: 1, or 2 in half of the memory.
+    /// Number of parts in which values of a row are exchanged: 1, or 2 in half of the memory.
     row_parts: u32,
 }
 
 impl ImageGroups {
-    /// Whether a device has the local memory and the work-items for lines of this length.
+    /// Reports whether a device has the local memory and the work-items for lines of these lengths.
     pub fn fit(facts: &DeviceFacts, width: usize, height: usize) -> bool {
         ImageGroups::new(StepTarget { facts, sizes: &StepSizes::default() }, width, height).is_some()
     }
 
-    /// `None` for a device without the local memory or the work-items for lines of this length.
+    /// Returns the division; `None` for a device without the local memory or the work-items for lines of these lengths.
     pub fn new(StepTarget { facts, sizes }: StepTarget, width: usize, height: usize) -> Option<Self> {
         let [least, most] = IMAGE_LENGTHS;
         let (local, group) = (facts.local_memory as usize, facts.max_work_group);
@@ -60,25 +61,25 @@ impl ImageGroups {
         Some(ImageGroups { width, height, rows, columns, row_parts })
     }
 
-    /// Parts in which values of a row change places.
+    /// Returns the number of parts in which values of a row are exchanged.
     pub fn row_parts(&self) -> u32 {
         self.row_parts
     }
 
-    /// Work-items of a line of `length`.
+    /// Returns the number of work-items of a line of `length`.
     pub fn items(length: usize) -> usize {
         length / POINTS
     }
 }
 
-/// Source of the kernels for rows of images: there and back.
+/// Returns the source of the kernels for rows of images, which transform them forward and back.
 pub fn generate_image_rows(groups: ImageGroups) -> Result<KernelSource> {
     generate(format!("image-rows-{}", groups.width), groups.width, groups.rows, groups.row_parts, false)
 }
 
-/// Source of the kernel for columns of images.
+/// Returns the source of the kernel for columns of images.
 pub fn generate_image_columns(groups: ImageGroups) -> Result<KernelSource> {
-    // half of the local memory, so that more columns are read next to each other
+    // half of the local memory, so that more neighbouring columns are read together
     generate(format!("image-columns-{}", groups.height), groups.height, groups.columns, 2, true)
 }
 
@@ -94,12 +95,12 @@ fn generate(name: String, length: usize, lines: usize, parts: u32, columns: bool
     Ok(assemble(name, &defines, &files, vec!["-cl-std=CL1.1".to_owned()], entry, LaunchShape::NONE))
 }
 
-/// Work-group of the kernels for images that a library transforms, whose width is a power of two.
+/// Returns the work-group size of the kernels for images that a library transforms, whose width is a power of two.
 pub fn whole_image_group(target: StepTarget) -> usize {
     power_of_two(target.row_group().min(IMAGE_LENGTHS[0]))
 }
 
-/// Source of the kernels for images that a library transforms: making, filtering and storing them.
+/// Returns the source of the kernels that make, filter and store images that a library transforms.
 pub fn generate_whole_images(target: StepTarget) -> Result<KernelSource> {
     let mut defines = Defines::default();
     defines.number("GROUP", whole_image_group(target) as u32)?;
@@ -108,7 +109,7 @@ pub fn generate_whole_images(target: StepTarget) -> Result<KernelSource> {
     Ok(assemble("whole-images".to_owned(), &defines, &files, options, "make_images", LaunchShape::NONE))
 }
 
-/// Source of the kernel that rotates rows.
+/// Returns the source of the kernel that rotates rows.
 pub fn generate_rotation(target: StepTarget) -> Result<KernelSource> {
     let mut defines = Defines::default();
     defines.number("GROUP", target.row_group() as u32)?;

@@ -1,4 +1,4 @@
-//! The source of the kernels that find the low frequencies of columns.
+//! Source of the kernels that find the low frequencies of columns.
 
 use super::super::files::{COMMON, LOW_FREQUENCIES};
 use super::super::source::{LaunchShape, assemble};
@@ -6,23 +6,24 @@ use super::{Defines, KernelSource, power_of_two_group};
 use crate::error::Result;
 use crate::facts::DeviceFacts;
 
-/// Frequencies whose sums an item has in registers at most.
+/// Largest number of frequencies whose sums an item has in registers.
 const MOST_FREQUENCIES: usize = 8;
 /// Bytes of local memory that some devices need for a kernel's arguments.
 const RESERVED: usize = 512;
 
-/// What a work-group computes at a time.
+/// The values that a work-group computes at a time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FrequencyGroup {
     pub columns: usize,
-    /// Items for each column.
+    /// Number of items for each column.
     pub parts: usize,
     pub samples: usize,
     pub frequencies: usize,
 }
 
 impl FrequencyGroup {
-    /// For `count` frequencies on this device. It does not depend on the number of slices, so neither do the sums.
+    /// Returns the group for `count` frequencies on a device. It does not depend on the number of slices, so neither do
+    /// the sums.
     pub fn new(facts: &DeviceFacts, count: usize) -> Self {
         let columns = power_of_two_group(facts, 64);
         let parts = power_of_two_group(facts, 4 * columns) / columns;
@@ -35,7 +36,7 @@ impl FrequencyGroup {
     }
 }
 
-/// Source of the kernels for columns.
+/// Returns the source of the kernels for columns.
 pub fn generate_low_frequencies(group: FrequencyGroup) -> Result<KernelSource> {
     let mut defines = Defines::default();
     defines.number("COLUMNS", group.columns as u32)?;

@@ -1,4 +1,5 @@
-//! Steps around the filter: the sources of their kernels, one module per group of operations, and where they run.
+//! Steps around the filter: the sources of their kernels, one module per group of operations, and the place where they
+//! run.
 
 mod binning;
 mod column_sums;
@@ -42,7 +43,7 @@ use super::{Defines, ImageFilterBackend, KernelSource};
 use crate::error::Result;
 use serde::{Deserialize, Serialize};
 
-/// What does a step.
+/// The processor that runs a step.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum StepBackend {
@@ -53,22 +54,22 @@ pub enum StepBackend {
     Host,
 }
 
-/// What does the steps around the filter.
+/// The processors that run the steps around the filter.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
 pub struct StepBackends {
     /// Steps on rows of projections: from counts to line integrals.
     pub rows: StepBackend,
-    /// Of these the ones on projections as images: tilt and phase.
+    /// Steps on projections as images, among the steps on rows: tilt and phase.
     pub images: StepBackend,
     /// Steps on sinograms: stripes.
     pub sinograms: StepBackend,
-    /// Samples of slices as they are written, and counts of their values.
+    /// Encoding of slices as they are written, and counts of their values.
     pub slices: StepBackend,
 }
 
 impl StepBackends {
-    /// The host does all of them.
+    /// The host for all steps.
     pub const HOST: StepBackends = StepBackends {
         rows: StepBackend::Host,
         images: StepBackend::Host,
@@ -77,8 +78,8 @@ impl StepBackends {
     };
 }
 
-/// Programs of all steps for a device, each in the forms that differ most: sinograms of 2048 bins, and of 300. Those for
-/// images are left out where the host does these, or a library transforms them.
+/// Returns the programs of all steps for a device, each in the forms that differ most: sinograms of 2048 bins, and of
+/// 300. Those for images are omitted where the host runs these steps, or a library transforms images.
 ///
 /// # Errors
 /// None: every form is legal.

@@ -5,38 +5,38 @@ use super::super::source::{LaunchShape, assemble};
 use super::{Defines, KernelSource, SampleForm, StepTarget};
 use crate::error::Result;
 
-/// Half of the local memory is for another work-group, as far as this is left.
+/// Bytes of local memory of a work-group above which half of the memory is left to another one.
 const LEAST_MEMORY: usize = 16 << 10;
 /// Bytes of local memory that some devices need for a kernel's arguments.
 const RESERVED: usize = 512;
 
-/// What the kernel does to a projection.
+/// The operation of the kernel on a projection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct OutlierKernel {
     pub samples: SampleForm,
-    /// Rows and bins of a neighbourhood, an odd number.
+    /// Number of rows and bins of a neighbourhood, an odd number.
     pub size: usize,
-    /// Whether dark pixels are replaced, too.
+    /// True if dark pixels are replaced as well.
     pub both: bool,
-    /// Whether saturated samples are counted.
+    /// True if saturated samples are counted.
     pub saturation: bool,
     pub tile: OutlierTile,
 }
 
-/// Pixels of a work-group.
+/// The pixels of a work-group.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct OutlierTile {
-    /// Bins, and work-items.
+    /// Number of bins, and of work-items.
     pub group: usize,
     pub rows: usize,
 }
 
 impl OutlierTile {
-    /// For neighbourhoods of `size` x `size` pixels and up to `piece` rows at once.
+    /// Returns the tile for neighbourhoods of `size` x `size` pixels and up to `piece` rows at once.
     pub fn new(StepTarget { facts, sizes }: StepTarget, size: usize, piece: usize) -> Self {
         let memory = facts.local_memory as usize;
         let room = (memory / 2).max(memory.min(LEAST_MEMORY)).saturating_sub(RESERVED) / 4;
-        // pixels with what is around them, and two counts a row
+        // pixels with their surroundings, and two counts per row
         let rows_of = |group: usize| {
             let width = group + size - 1;
             room.saturating_sub(width * (size - 1)) / (width + 2)
@@ -51,7 +51,7 @@ impl OutlierTile {
     }
 }
 
-/// Source of the kernel that replaces outliers.
+/// Returns the source of the kernel that replaces outliers.
 pub fn generate_outliers(kernel: OutlierKernel) -> Result<KernelSource> {
     let OutlierKernel { samples, size, both, saturation, tile } = kernel;
     let mut defines = Defines::default();

@@ -5,10 +5,10 @@ use super::super::source::{LaunchShape, assemble};
 use super::{Defines, KernelSource, StepTarget};
 use crate::error::Result;
 
-/// Largest number of bins of a work-group, and of its items for a bin.
+/// Largest number of bins of a work-group, and of items per bin.
 const TALL_GROUP: [usize; 2] = [32, 8];
 
-/// Source for `degrees` polynomials on a device; the work-group is that of `column_products`.
+/// Returns the source for `degrees` polynomials on a device; the work-group is that of `column_products`.
 pub fn generate_polynomials(degrees: usize, target: StepTarget) -> Result<KernelSource> {
     let width = TALL_GROUP[0].min(target.facts.max_work_group);
     let parts = TALL_GROUP[1].min(target.facts.max_work_group / width).max(1);

@@ -1,4 +1,4 @@
-//! The source of the kernel for running medians of transposed sinograms.
+//! Source of the kernel for running medians of transposed sinograms.
 
 use super::super::files::{COMMON, FLOAT_ORDER, MEDIAN, SINOGRAMS, TRANSPOSED_MEDIANS};
 use super::super::source::{LaunchShape, assemble};
@@ -6,7 +6,8 @@ use super::median::define_median;
 use super::{Defines, KernelSource, StepTarget};
 use crate::error::Result;
 
-/// Source of the kernel for running medians of `size` values, an odd number; the work-group is [`StepTarget::row_group`].
+/// Returns the source of the kernel for running medians of `size` values, an odd number; the work-group is
+/// [`StepTarget::row_group`].
 pub fn generate_transposed_medians(size: usize, target: StepTarget) -> Result<KernelSource> {
     let mut defines = Defines::default();
     defines.number("GROUP", target.row_group() as u32)?;

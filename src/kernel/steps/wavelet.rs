@@ -5,7 +5,7 @@ use super::super::source::{LaunchShape, assemble};
 use super::{Defines, KernelSource, StepTarget};
 use crate::error::Result;
 
-/// Source for filters with `taps` taps on a device.
+/// Returns the source for filters with `taps` taps on a device.
 pub fn generate_wavelet(taps: usize, target: StepTarget) -> Result<KernelSource> {
     let group = target.row_group() as u32;
     let mut defines = Defines::default();
