@@ -10,71 +10,7 @@ use syn::visit::{self, Visit};
 use syn::{Attribute, Expr, Item, ItemMod, ItemUse, Macro, Meta, Token, VisRestricted, Visibility};
 
 /// Circles that are allowed: a directory, the files in it, and why.
-const ALLOWED: &[(&str, &[&str], &str)] = &[
-    // each goes with its circle
-    ("src/device/steps", &["batches.rs", "blocks.rs", "kept_block.rs"], "the correction of rows and blocks of them"),
-    ("src/device/steps", &["binning.rs", "correction.rs", "outliers.rs"], "the correction of rows and blocks of them"),
-    (
-        "src/engine",
-        &[
-            "chunks.rs",
-            "devices.rs",
-            "prepare.rs",
-            "rows.rs",
-            "sinograms.rs",
-            "source.rs",
-            "stages.rs",
-            "transfer/copied.rs",
-            "transfer/in_parts.rs",
-            "transfer/mapped.rs",
-            "transfer/mod.rs",
-        ],
-        "the stages of a run",
-    ),
-    ("src/plan", &["kernel_choice.rs", "mod.rs", "sizes.rs"], "sizes and kernels of a plan"),
-    (
-        "src/sink",
-        &[
-            "compression.rs",
-            "encoding.rs",
-            "mod.rs",
-            "multipage.rs",
-            "page.rs",
-            "separate.rs",
-            "stamp.rs",
-            "target.rs",
-            "volume/hdf5/make.rs",
-            "volume/hdf5/mod.rs",
-            "volume/hdf5/open.rs",
-            "volume/mod.rs",
-            "volume/parts.rs",
-            "volume/stored.rs",
-            "volume/zarr/mod.rs",
-            "volume/zarr/planes.rs",
-        ],
-        "formats and what they are given",
-    ),
-    ("src/source/codec", &["bitshuffle.rs", "blosc.rs", "blosc2.rs", "lzf.rs", "mod.rs"], "codecs and what they share"),
-    (
-        "src/source",
-        &[
-            "hdf5/direct.rs",
-            "hdf5/examine.rs",
-            "hdf5/layout.rs",
-            "hdf5/scan.rs",
-            "hdf5/serve.rs",
-            "hdf5/sources.rs",
-            "hdf5/text.rs",
-            "hdf5/volume.rs",
-            "open.rs",
-            "stack.rs",
-        ],
-        "scans in HDF5 files",
-    ),
-    ("src/source/hdf5/index", &["arrays.rs", "btree.rs", "mod.rs"], "kinds of indices and what they share"),
-    ("src/source/tiff", &["header.rs", "mod.rs", "page.rs"], "headers and pages"),
-    ("src/source/zarr", &["array.rs", "mod.rs", "shard.rs"], "arrays and shards"),
-];
+const ALLOWED: &[(&str, &[&str], &str)] = &[];
 
 /// For each pair of files, the names that the first takes from the second.
 type Ties = BTreeMap<(String, String), BTreeSet<String>>;
