@@ -265,7 +265,7 @@ pub(super) fn measure(
                     }
                     bench = Some(here);
                     with_numbers(row, &measured, protocol)
-                        .with_bound(rates.and_then(|rates| model::bound(&spec, rates, facts)))
+                        .with_bound(rates.and_then(|rates| rates.bound(&spec, facts)))
                         .with_occupancy(measured.registers, resident(&spec, rates, measured.registers))
                 }
                 Err(error) => row.without_numbers(Verdict::Failed(error.to_string())),

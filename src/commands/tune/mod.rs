@@ -14,7 +14,6 @@ use crate::files::{
     InputSet, OutputFile, OutputKind, TOML, cache_directory, directory, make_private, refused_cache, write_atomically,
 };
 use crate::kernel::KernelSpec;
-use crate::model;
 use crate::profile::{Choice, Profile, ProfileStore, TUNED, tuned_directory};
 use crate::recipe::parse_time;
 use crate::report::{ProgressKind, Reporter};
@@ -86,7 +85,7 @@ pub fn tune(args: &TuneArgs, cancelled: &AtomicBool) -> Result<(String, Result<(
     // without known rates points are tried in the order of the parameters
     let rates = choice.profile.throughput.as_ref();
     let predict = |spec: &KernelSpec| {
-        let speed = model::bound(spec, rates?, facts)?.1;
+        let speed = rates?.bound(spec, facts)?.1;
         Some(Prediction { speed, occupancy: resident(spec, rates, None).map_or(0.0, |(share, _)| share) })
     };
     let outcomes = tuner.search_all(&targets, &predict)?;
