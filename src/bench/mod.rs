@@ -2,17 +2,15 @@
 //! ([`steady_time`]), and the output of results.
 
 mod plot;
-mod reference;
 mod steady;
 
 pub use plot::plot;
-pub use reference::Reference;
 pub use steady::{Patience, SteadyTime, steady_time};
 
 use crate::device::GridForm;
 use crate::error::Result;
 use crate::facts::DeviceFacts;
-use crate::geometry::{Geometry, Roi, default_axis, even_angles};
+use crate::geometry::Geometry;
 use crate::kernel::{Algorithm, Interpolation, KernelSpec, Mode, Offer, Parameters, Problem, RowFilter};
 use crate::profile::Profile;
 use crate::units::human;
@@ -33,16 +31,9 @@ pub struct Protocol {
 }
 
 impl Protocol {
-    /// A scan over 180 degrees around the middle of the detector.
+    /// The scan, over 180 degrees around the middle of the detector.
     pub fn geometry(&self) -> Geometry {
-        Geometry {
-            bins: self.bins,
-            size: self.size,
-            roi: Roi::full(self.size),
-            angles: even_angles(0.0, 180.0, self.projections),
-            axis: vec![default_axis(self.bins); self.projections],
-            weights: vec![std::f64::consts::PI / self.projections as f64; self.projections],
-        }
+        Geometry::half_turn(self.bins, self.projections, self.size)
     }
 
     /// A problem on which kernels are only checked.
@@ -202,7 +193,7 @@ pub struct BenchRow {
     /// The kernel is known to fail with this driver.
     #[serde(skip)]
     pub known: bool,
-    /// Relative error, see [`Reference::error`].
+    /// Relative error, see [`Reference::error`](crate::check::Reference::error).
     pub error: Option<f64>,
     pub margin: f64,
     /// 10^9 updates a second of the back-projection kernel.

@@ -1,7 +1,8 @@
 //! Times kernels on a device, after checking each on the data used for timing.
 
-use super::{Checked, Checker, Loaded};
-use crate::bench::{Patience, Protocol, Reference, SteadyTime, steady_time};
+use super::kernel::{Checked, Checker, Loaded};
+use super::reference::Reference;
+use crate::bench::{Patience, Protocol, SteadyTime, steady_time};
 use crate::device::Session;
 use crate::error::Result;
 use crate::fft::RowBatch;

@@ -1,7 +1,7 @@
 //! `fbp bench`: checks and times every kernel of a profile on a device.
 
-use crate::bench::{BenchRow, OfferFilter, Protocol, Reference, Verdict, plot, table};
-use crate::check::{Bench, KernelTiming};
+use crate::bench::{BenchRow, OfferFilter, Protocol, Verdict, plot, table};
+use crate::check::{Bench, KernelTiming, Reference};
 use crate::cli::{BenchArgs, KernelSelectionArgs};
 use crate::device::{self, DeviceSelector, FoundDevice, ProgramStore, Session};
 use crate::error::{Error, Result};

@@ -196,6 +196,18 @@ pub struct BlockOffsets {
 }
 
 impl Geometry {
+    /// A scan over 180 degrees around the middle of the detector, for full slices.
+    pub fn half_turn(bins: usize, projections: usize, size: usize) -> Geometry {
+        Geometry {
+            bins,
+            size,
+            roi: Roi::full(size),
+            angles: even_angles(0.0, 180.0, projections),
+            axis: vec![default_axis(bins); projections],
+            weights: vec![PI / projections as f64; projections],
+        }
+    }
+
     /// Number of projections `P`.
     pub fn projections(&self) -> usize {
         self.angles.len()

@@ -5,7 +5,8 @@ mod steps;
 mod tuner;
 
 use super::bench::{offer_filter, protocol, resident};
-use crate::bench::{Protocol, Reference};
+use crate::bench::Protocol;
+use crate::check::Reference;
 use crate::cli::TuneArgs;
 use crate::device::{self, DeviceSelector, FoundDevice};
 use crate::error::{Error, Result};

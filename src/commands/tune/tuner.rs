@@ -2,8 +2,8 @@
 
 use super::super::bench::resident;
 use super::problem::{problem, rows_of, slice_modes};
-use crate::bench::{BenchRow, OfferFilter, Protocol, Reference, Verdict, scientific, three_digits};
-use crate::check::{Bench, TimingOptions};
+use crate::bench::{BenchRow, OfferFilter, Protocol, Verdict, scientific, three_digits};
+use crate::check::{Bench, Reference, TimingOptions};
 use crate::device::{FoundDevice, Session};
 use crate::error::{Error, Result};
 use crate::fault;

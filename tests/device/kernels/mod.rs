@@ -8,8 +8,8 @@ mod slices;
 mod variants;
 
 use crate::support::reference::{Pad, Read, Scan, noise, relative_rms, slice_of};
-use fbp::bench::{Protocol, Reference};
-use fbp::check::{Bench, TimingOptions};
+use fbp::bench::Protocol;
+use fbp::check::{Bench, Reference, TimingOptions};
 use fbp::device::{FoundDevice, Session};
 use fbp::geometry::{AngleWeights, Cut, Roi, weights};
 use fbp::kernel::{Algorithm, Alu, Interpolation, Mode, Offer, Parameters, Positions, Sampler, Standard, Storage};
