@@ -37,8 +37,8 @@ impl Checker {
         Ok(Checker { rows, slices, host: vec![0f32; pixels] })
     }
 
-    /// Builds a kernel and stores the noise as it reads it. Nothing is filtered. The
-    /// kernel gets only so many `projections`, see [`TimingOptions`](super::TimingOptions).
+    /// Builds a kernel and stores the noise as it reads it. Nothing is filtered. With a `limit`, the kernel gets only so
+    /// many projections, which makes it wrong: for tests of what finds that.
     pub(crate) fn prepare(
         &self,
         session: &Session,
@@ -151,27 +151,6 @@ impl KernelTest<'_> {
         let error = checker.error(session, spec, &prepared, &mut reference)?;
         Ok(Checked::new(error, spec))
     }
-}
-
-/// Filters noise as `rows` says and compares it with the host's filter: why it is done in another way here, if so.
-///
-/// # Errors
-/// A device error when it is wrong.
-pub fn examine_rows(session: &Session, spec: &KernelSpec, rows: RowFilter, bins: usize) -> Result<Option<String>> {
-    let spectrum = scaled_spectrum(Filter::Ramp, 1.0, rows.length);
-    let setup = FilterSetup {
-        spec,
-        rows,
-        padding: Padding::Edge,
-        bins,
-        projections: 2,
-        spectrum: &spectrum,
-        weights: &[1.0; 2],
-        in_place: false,
-    };
-    let mut stage = RowStage::new(session, setup)?;
-    stage.ready(session, None)?;
-    Ok(stage.note)
 }
 
 /// A kernel's error and what it may be.

@@ -1,7 +1,5 @@
 //! The stages of exact interpolation: what each costs for a slice, and the time that a device's units need for it.
 
-use super::{ModelRow, cell};
-use crate::bench::markdown;
 use crate::device::grid_sides;
 use crate::geometry::{FrequencyGrid, Roi};
 use crate::kernel::{Bound, GridStage, GridTask, Gridding, KernelSpec, Parameters};
@@ -66,37 +64,4 @@ pub(super) fn of_kernel(spec: &KernelSpec, rates: &Throughput) -> Vec<StageRow> 
         }
     };
     gridding.stages(&spec, &task).map(row).into()
-}
-
-/// The stages of all rows that have them as a Markdown table, with their sums; empty if none has.
-pub fn stage_table(rows: &[ModelRow]) -> String {
-    let head = ["profile", "kernel", "mode", "grid", "width", "stage", "Mop", "local MB", "device MB", "ms", "limit"];
-    let mut lines = vec![head.map(str::to_owned).to_vec()];
-    for r in rows {
-        let line = |stage: &StageRow| {
-            let [x, y] = stage.cells;
-            let millions = |value: f64| cell(Some(1e-6 * value));
-            let numbers = [stage.operations, stage.local_bytes, stage.device_bytes].map(millions);
-            let mut line = vec![r.profile.clone(), r.spec.clone(), r.mode.to_string()];
-            line.extend([format!("{x} x {y}"), stage.width.to_string(), stage.stage.to_owned()]);
-            line.extend(numbers);
-            line.extend([format!("{:.4}", stage.ms), stage.limit.to_owned()]);
-            line
-        };
-        lines.extend(r.stages.iter().map(line));
-        let all = r.stages.iter().cloned().reduce(|sum, stage| StageRow {
-            stage: "all",
-            operations: sum.operations + stage.operations,
-            local_bytes: sum.local_bytes + stage.local_bytes,
-            device_bytes: sum.device_bytes + stage.device_bytes,
-            ms: sum.ms + stage.ms,
-            limit: "sum",
-            ..stage
-        });
-        lines.extend(all.as_ref().map(line));
-    }
-    if lines.len() == 1 {
-        return String::new();
-    }
-    markdown(&lines, &[4, 6, 7, 8, 9])
 }

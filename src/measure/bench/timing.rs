@@ -1,8 +1,8 @@
 //! Times kernels on a device, after checking each on the data used for timing.
 
-use super::kernel::{Checked, Checker, Loaded};
-use super::reference::Reference;
-use crate::bench::{Patience, Protocol, SteadyTime, steady_time};
+use super::super::protocol::Protocol;
+use super::steady::{Patience, SteadyTime, steady_time};
+use crate::check::{Checked, Checker, Loaded, Reference};
 use crate::device::Session;
 use crate::error::Result;
 use crate::fft::RowBatch;
