@@ -11,7 +11,6 @@
 //! describes the modules, and which may use which.
 
 pub mod axis;
-pub mod bench;
 pub mod cache;
 pub mod center;
 pub mod check;
@@ -19,7 +18,6 @@ pub mod cli;
 pub mod commands;
 pub mod compare;
 pub mod device;
-pub mod doctor;
 pub mod engine;
 pub mod error;
 pub mod execution;
@@ -36,8 +34,8 @@ pub mod job;
 pub mod kernel;
 pub mod known;
 pub mod margins;
+pub mod measure;
 pub mod memory;
-pub mod model;
 pub mod numbers;
 pub mod phantom;
 pub mod picture;
@@ -51,6 +49,5 @@ pub mod sink;
 pub mod source;
 pub mod spectrum;
 pub mod steps;
-pub mod tune;
 pub mod units;
 pub mod visible;

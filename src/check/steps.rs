@@ -232,7 +232,7 @@ impl StepCheck {
 }
 
 /// A value from 0 to 1 for a number: noise that is the same everywhere.
-pub(super) fn noise(number: usize) -> f64 {
+pub(crate) fn noise(number: usize) -> f64 {
     (number as f64 * 0.754_877_666_246_7).fract()
 }
 

@@ -1,7 +1,6 @@
 //! `fbp bench`: checks and times every kernel of a profile on a device.
 
-use crate::bench::{BenchRow, OfferFilter, Protocol, Reference, Verdict, plot, table};
-use crate::check::{Bench, KernelTiming};
+use crate::check::Reference;
 use crate::cli::{BenchArgs, KernelSelectionArgs};
 use crate::device::{self, DeviceSelector, FoundDevice, ProgramStore, Session};
 use crate::error::{Error, Result};
@@ -9,7 +8,9 @@ use crate::files::{InputSet, OutputFile, OutputKind};
 use crate::kernel::{KernelSpec, Offer, RowFilter};
 use crate::known::KnownFailures;
 use crate::margins::margin;
-use crate::model;
+use crate::measure::{
+    Bench, BenchRow, KernelTiming, OfferFilter, Protocol, Verdict, bench_plot, bench_table, occupancy,
+};
 use crate::profile::{Choice, Profile, ProfileStore, Throughput};
 use crate::report::{ProgressKind, Reporter};
 use crate::visible::Shown;
@@ -63,13 +64,13 @@ pub fn bench(args: &BenchArgs) -> Result<(String, Result<()>)> {
     let rows = measure(found, Some(&own), None, &candidates, &[protocol], once, &reporter)?;
 
     if let Some(file) = chart {
-        file.write(plot(&rows))?;
+        file.write(bench_plot(&rows))?;
     }
     let text = if args.json {
         let value = serde_json::to_value(&rows).map_err(|e| Error::Internal(format!("JSON: {e}")))?;
         format!("{value:#}\n")
     } else {
-        format!("{head}\n\n{}", table(&rows))
+        format!("{head}\n\n{}", bench_table(&rows))
     };
     let bad: Vec<&BenchRow> = rows.iter().filter(|row| row.verdict.is_bad()).collect();
     let verdict = match bad.first() {
@@ -266,7 +267,7 @@ pub(super) fn measure(
                     }
                     bench = Some(here);
                     with_numbers(row, &measured, protocol)
-                        .with_bound(rates.and_then(|rates| model::bound(&spec, rates, facts)))
+                        .with_bound(rates.and_then(|rates| rates.bound(&spec, facts)))
                         .with_occupancy(measured.registers, resident(&spec, rates, measured.registers))
                 }
                 Err(error) => row.without_numbers(Verdict::Failed(error.to_string())),
@@ -285,7 +286,7 @@ pub(super) fn resident(
     rates: Option<&Throughput>,
     registers: Option<u32>,
 ) -> Option<(f64, &'static str)> {
-    let occupancy = model::occupancy(spec, rates?, registers)?;
+    let occupancy = occupancy(spec, rates?, registers)?;
     Some((occupancy.share, occupancy.limit))
 }
 

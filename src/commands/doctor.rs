@@ -1,17 +1,19 @@
 //! `fbp doctor`: tests image formats, transforms, steps and every kernel of a profile on a device.
 
 use super::bench::{candidates, choices, measure};
-use crate::bench::{BenchRow, OfferFilter, Protocol, Verdict};
 use crate::cache::{StoredVerdict, Verdicts};
-use crate::check::{StepCheck, TestShape, examine_rows};
+use crate::check::{StepCheck, TestShape};
 use crate::cli::DoctorArgs;
 use crate::device::{self, DeviceSelector, FoundDevice, PROGRAMS, ProgramStore, Session};
-use crate::doctor::{BINS, Diagnosis, Finding, PROBLEMS, QUICK_BINS, QUICK_PROBLEMS};
 use crate::error::{Error, Result};
 use crate::facts::ImageFormat;
 use crate::fft::image_transform;
 use crate::files::refused_cache;
 use crate::kernel::{KernelSpec, Problem, RowFilter, StepBackend, Storage, Texel};
+use crate::measure::{
+    BenchRow, DOCTOR_BINS, DOCTOR_PROBLEMS, Diagnosis, Finding, OfferFilter, Protocol, QUICK_DOCTOR_BINS,
+    QUICK_DOCTOR_PROBLEMS, Verdict, examine_rows,
+};
 use crate::profile::{Choice, Profile, ProfileStore, TUNED};
 use crate::report::{ProgressKind, Reporter};
 use crate::visible::Shown;
@@ -45,8 +47,8 @@ pub fn doctor(args: &DoctorArgs) -> Result<(String, Result<()>)> {
     let session = Session::open(found)?.with_programs(programs.clone()).with_step_sizes(sizes);
     let mut session = session.with_image_transforms(images, image_transform);
     let formats = formats(&session);
-    let bins: &[usize] = if args.quick { &QUICK_BINS } else { &BINS };
-    let problems: &[Protocol] = if args.quick { &QUICK_PROBLEMS } else { &PROBLEMS };
+    let bins: &[usize] = if args.quick { &QUICK_DOCTOR_BINS } else { &DOCTOR_BINS };
+    let problems: &[Protocol] = if args.quick { &QUICK_DOCTOR_PROBLEMS } else { &DOCTOR_PROBLEMS };
     let lengths = lengths(&mut session, &choices, bins, &reporter)?;
     let steps = steps(&mut session, &choices, &reporter)?;
     drop(session);

@@ -1,6 +1,5 @@
 //! `fbp kernel`: generated programs as text.
 
-use crate::bench::Protocol;
 use crate::cli::KernelArgs;
 use crate::error::{Error, Result};
 use crate::facts::DeviceFacts;
@@ -9,6 +8,7 @@ use crate::kernel::{
     KernelSource, KernelSpec, Padding, Problem, RowFilter, RowFilterMethod, SMALLEST_CONSTANT_BUFFER,
     SUB_GROUP_SHUFFLES, StepTarget, Texel, generate_filter, generate_probe, line_programs, step_programs,
 };
+use crate::measure::Protocol;
 use crate::profile::{Profile, ProfileStore};
 use crate::recipe::{parse_algorithm, parse_slices};
 use crate::spectrum::padded_length;

@@ -3,7 +3,7 @@
 use crate::cli::ModelArgs;
 use crate::error::{Error, Result};
 use crate::kernel::Problem;
-use crate::model::{ModelRow, of_paper, of_profile, stage_table, table, table_15};
+use crate::measure::{ModelRow, model_of_paper, model_of_profile, model_table, stage_table, table_15};
 use crate::profile::ProfileStore;
 
 /// The paper's protocol (2.3): its number of projections, all with the same axis.
@@ -17,7 +17,7 @@ pub fn model(args: &ModelArgs) -> Result<String> {
         let value = serde_json::to_value(&rows).map_err(|e| Error::Internal(format!("JSON: {e}")))?;
         return Ok(format!("{value:#}\n"));
     }
-    let mut text = head.unwrap_or_default() + &table(&rows);
+    let mut text = head.unwrap_or_default() + &model_table(&rows);
     let stages = stage_table(&rows);
     if !stages.is_empty() {
         text += &format!("\nstages of exact interpolation, for each slice of 2048 x 2048 pixels\n{stages}");
@@ -29,7 +29,7 @@ pub fn model(args: &ModelArgs) -> Result<String> {
 fn paper(store: &ProfileStore) -> (Vec<ModelRow>, Option<String>) {
     let mut rows = Vec::new();
     for (profile, _) in store.iter() {
-        rows.extend(of_paper(profile, PROBLEM));
+        rows.extend(model_of_paper(profile, PROBLEM));
     }
     // the paper's operations are those where the texture unit copies
     let head = rows.iter().find(|row| row.units.texture.is_some()).map(|row| format!("{}\n", table_15(&row.load)));
@@ -42,12 +42,12 @@ fn offered(store: &ProfileStore, names: &[String]) -> Result<Vec<ModelRow>> {
     for name in names {
         if name == "all" {
             for (profile, _) in store.iter() {
-                rows.extend(of_profile(profile, PROBLEM));
+                rows.extend(model_of_profile(profile, PROBLEM));
             }
             continue;
         }
         let profile = store.named(name)?;
-        let own = of_profile(&profile, PROBLEM);
+        let own = model_of_profile(&profile, PROBLEM);
         if own.is_empty() {
             return Err(Error::profile(
                 name,

@@ -12,7 +12,6 @@ use crate::fault;
 use crate::feed::DeviceFeed;
 use crate::fft;
 use crate::job::Job;
-use crate::model;
 use crate::plan::{Memory, PIECES, Plan, Scan};
 use crate::recipe::Recipe;
 use crate::report::Reporter;
@@ -48,7 +47,7 @@ impl ReadyDevice {
         let measured = self.plan.estimate(scan, self.facts(), recipe).map(|s| scan.slices.len() as f64 / s);
         let bound = || {
             let rates = self.plan.profile.throughput.as_ref()?;
-            let (_, gu_per_s) = model::bound(&self.plan.spec, rates, self.facts())?;
+            let (_, gu_per_s) = rates.bound(&self.plan.spec, self.facts())?;
             Some(gu_per_s * 1e9 * scan.slices.len() as f64 / scan.updates())
         };
         measured.or_else(bound)

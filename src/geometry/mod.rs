@@ -196,6 +196,18 @@ pub struct BlockOffsets {
 }
 
 impl Geometry {
+    /// A scan over 180 degrees around the middle of the detector, for full slices.
+    pub fn half_turn(bins: usize, projections: usize, size: usize) -> Geometry {
+        Geometry {
+            bins,
+            size,
+            roi: Roi::full(size),
+            angles: even_angles(0.0, 180.0, projections),
+            axis: vec![default_axis(bins); projections],
+            weights: vec![PI / projections as f64; projections],
+        }
+    }
+
     /// Returns the number of projections `P`.
     pub fn projections(&self) -> usize {
         self.angles.len()
@@ -240,12 +252,6 @@ impl Geometry {
     /// Reports whether all projections have the same axis.
     pub fn same_axis(&self) -> bool {
         self.axis.windows(2).all(|pair| pair[0] == pair[1])
-    }
-
-    /// Returns the bytes of the tables of [`Geometry::block_offsets`] and [`Geometry::constants`] for a region.
-    pub fn block_offsets_bytes(&self, roi: Roi, block: [usize; 2]) -> u64 {
-        let (_, blocks) = roi.block_grid(block);
-        ((blocks[0] + blocks[1] + 2) * self.projections() * std::mem::size_of::<Offset>()) as u64
     }
 
     /// Returns the detector positions of the first pixel of every block of `block[0] x block[1]` pixels, as sums of a

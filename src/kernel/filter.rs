@@ -153,15 +153,6 @@ impl RowFilter {
         }
     }
 
-    /// Returns the bytes of a pair of filtered rows on the device before they are stored in a layout.
-    pub fn pair_bytes(&self, bins: usize, texel: Texel) -> usize {
-        match (self.method, texel) {
-            (RowFilterMethod::Host | RowFilterMethod::Vector, _)
-            | (RowFilterMethod::Fused { .. }, Texel::Spectra { .. }) => 0,
-            _ => 8 * self.stride(bins),
-        }
-    }
-
     /// Returns the complex values of scratch memory per slice that items of the vector form need, on a device with this
     /// number of compute units.
     pub fn scratch(&self, compute_units: u32) -> usize {

@@ -10,12 +10,14 @@ mod matching;
 mod select;
 mod store;
 mod throughput;
+mod units;
 
 pub use entry::KernelEntry;
 pub use matching::{Choice, choose};
 pub use select::auto_keys;
 pub use store::{ProfileStore, TUNED, tuned_directory};
 pub use throughput::{Special, Throughput};
+pub use units::Units;
 
 use crate::error::{Error, Result};
 use crate::facts::{DeviceFacts, DeviceKind};

@@ -5,7 +5,7 @@ mod steps;
 mod tuner;
 
 use super::bench::{offer_filter, protocol, resident};
-use crate::bench::{Protocol, Reference};
+use crate::check::Reference;
 use crate::cli::TuneArgs;
 use crate::device::{self, DeviceSelector, FoundDevice};
 use crate::error::{Error, Result};
@@ -14,14 +14,13 @@ use crate::files::{
     InputSet, OutputFile, OutputKind, TOML, cache_directory, directory, make_private, refused_cache, write_atomically,
 };
 use crate::kernel::KernelSpec;
-use crate::model;
+use crate::measure::{
+    Log, MeasurementConditions, Outcome, Prediction, Protocol, Reach, TimedKernel, TuningRun, compose_profile,
+    compose_sizes, size_table, tuned_file_stem, tuning_table,
+};
 use crate::profile::{Choice, Profile, ProfileStore, TUNED, tuned_directory};
 use crate::recipe::parse_time;
 use crate::report::{ProgressKind, Reporter};
-use crate::tune::{
-    Log, MeasurementConditions, Outcome, Prediction, Reach, TimedKernel, TuningRun, compose, compose_sizes, file_stem,
-    size_table, table,
-};
 use crate::visible::Shown;
 use problem::{SIZE, SIZE_OF_PROCESSORS, fitting, most_slices, targets};
 use std::collections::HashSet;
@@ -59,7 +58,7 @@ pub fn tune(args: &TuneArgs, cancelled: &AtomicBool) -> Result<(String, Result<(
     let targets = targets(&choice.profile, &wanted);
     let protocol = fitting(args, requested, &choice.profile, &targets, facts)?;
     let date = humantime::format_rfc3339_seconds(SystemTime::now()).to_string();
-    let stem = file_stem(facts);
+    let stem = tuned_file_stem(facts);
     let log_file = cache.join("tune").join(format!("{stem}.jsonl"));
     let log = Log::open(&log_file, identity(facts, &protocol), args.resume, &date)?;
     let heading = heading(&choice, facts, &protocol, budget);
@@ -86,7 +85,7 @@ pub fn tune(args: &TuneArgs, cancelled: &AtomicBool) -> Result<(String, Result<(
     // without known rates points are tried in the order of the parameters
     let rates = choice.profile.throughput.as_ref();
     let predict = |spec: &KernelSpec| {
-        let speed = model::bound(spec, rates?, facts)?.1;
+        let speed = rates?.bound(spec, facts)?.1;
         Some(Prediction { speed, occupancy: resident(spec, rates, None).map_or(0.0, |(share, _)| share) })
     };
     let outcomes = tuner.search_all(&targets, &predict)?;
@@ -101,9 +100,9 @@ pub fn tune(args: &TuneArgs, cancelled: &AtomicBool) -> Result<(String, Result<(
         let earlier = Some(&earlier).filter(|p| p.tuned.is_some() && args.output.is_none());
         let problem = [protocol.bins, protocol.projections, protocol.size];
         let run = TuningRun { facts, version: VERSION, date: &date[..10], problem, log: &log_name };
-        let profile = compose(&choice.profile, earlier, &outcomes, &run)?;
+        let profile = compose_profile(&choice.profile, earlier, &outcomes, &run)?;
         write(&profile, output.as_ref(), &tuned.join(format!("{stem}.toml")), &reporter)?;
-        text = format!("{heading}\n\n{}", table(&outcomes));
+        text = format!("{heading}\n\n{}", tuning_table(&outcomes));
     }
     if args.json {
         let value = serde_json::to_value(&tuner.measurements).map_err(|e| Error::Internal(format!("JSON: {e}")))?;
@@ -139,7 +138,7 @@ fn tune_steps(
     let earlier = store.for_device(None, facts)?.profile;
     let earlier = Some(&earlier).filter(|p| p.tuned.is_some() && args.output.is_none());
     let profile = compose_sizes(&choice.profile, earlier, (&sizes, &outcomes), &run)?;
-    write(&profile, output, &tuned.join(format!("{}.toml", file_stem(facts))), reporter)?;
+    write(&profile, output, &tuned.join(format!("{}.toml", tuned_file_stem(facts))), reporter)?;
     match args.json {
         true => serde_json::to_string_pretty(&tuner.trials)
             .map(|text| text + "\n")

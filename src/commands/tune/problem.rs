@@ -1,14 +1,13 @@
 //! Subjects of tuning: the kernels to compare with, and a problem that fits the device.
 
 use super::super::bench::protocol;
-use crate::bench::{OfferFilter, Protocol};
 use crate::cli::TuneArgs;
 use crate::error::Result;
 use crate::facts::{DeviceFacts, DeviceKind};
 use crate::kernel::{Interpolation, Mode, Offer, SLICE_MODES};
 use crate::kernel::{KernelSpec, Problem, RowFilter};
+use crate::measure::{OfferFilter, Protocol, shipped_kernel, starting_kernels};
 use crate::profile::Profile;
-use crate::tune::{shipped, starts};
 
 /// Default side of slices on a GPU, see `--size`.
 pub const SIZE: usize = 2048;
@@ -23,7 +22,7 @@ pub fn targets(profile: &Profile, wanted: &OfferFilter) -> Vec<Offer> {
             let asked = (wanted.interpolations.is_empty() || wanted.interpolations.contains(&interpolation))
                 && (wanted.modes.is_empty() || wanted.modes.contains(&mode));
             if asked {
-                targets.extend(shipped(profile, interpolation, mode, &|offer| wanted.matches(offer)));
+                targets.extend(shipped_kernel(profile, interpolation, mode, &|offer| wanted.matches(offer)));
             }
         }
     }
@@ -94,7 +93,8 @@ pub fn most_slices(
     let modes = slice_modes(wanted);
     let mut most = 1;
     for target in targets {
-        let first = starts(profile, facts, target, &modes, &wanted.algorithms, &|offer| wanted.matches(offer));
+        let first =
+            starting_kernels(profile, facts, target, &modes, &wanted.algorithms, &|offer| wanted.matches(offer));
         for start in first {
             for &slices in modes.iter().chain([&start.slices]) {
                 let offer = Offer { slices, ..start.clone() };

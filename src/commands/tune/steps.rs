@@ -1,12 +1,13 @@
 //! Tuning of the sizes of the work-groups of steps, one after another: each value is timed on the device, and the
 //! results must be the same bit for bit.
 
-use crate::check::{StepOperation, StepTiming};
 use crate::device::{FoundDevice, Session};
 use crate::error::{Error, Result};
 use crate::kernel::{Parameter, StepSizes};
+use crate::measure::{
+    SizeOutcome, SizeTrial, StepOperation, StepTiming, other_sizes, size_parameters, size_value, with_size,
+};
 use crate::report::Reporter;
-use crate::tune::{SizeOutcome, SizeTrial, others, size_parameters, value_of, with_size};
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 /// Number of turns in the comparison of the best value with the shipped one.
@@ -54,11 +55,11 @@ impl SizeTuner<'_> {
 
     /// Tunes one size.
     fn tune(&mut self, sizes: &StepSizes, parameter: &Parameter) -> Result<SizeOutcome> {
-        let present = value_of(sizes, parameter)
+        let present = size_value(sizes, parameter)
             .ok_or_else(|| Error::Internal(format!("{} is not among the sizes of steps", parameter.key)))?;
         let (shipped, wanted) = self.trial(sizes, parameter, present, None)?;
         let mut best: Option<SizeTrial> = None;
-        for value in others(sizes, parameter) {
+        for value in other_sizes(sizes, parameter) {
             let (trial, _) = self.trial(sizes, parameter, value, wanted)?;
             let faster = |best: &SizeTrial| trial.seconds < best.seconds;
             if trial.seconds.is_some() && best.as_ref().is_none_or(faster) {

@@ -2,20 +2,20 @@
 
 use super::super::bench::resident;
 use super::problem::{problem, rows_of, slice_modes};
-use crate::bench::{BenchRow, OfferFilter, Protocol, Reference, Verdict, scientific, three_digits};
-use crate::check::{Bench, TimingOptions};
+use crate::check::Reference;
 use crate::device::{FoundDevice, Session};
 use crate::error::{Error, Result};
 use crate::fault;
 use crate::kernel::KernelSpec;
 use crate::kernel::{Algorithm, Offer};
 use crate::margins::margin;
+use crate::measure::{
+    Bench, BenchRow, Candidate, Log, LogEntry, OfferFilter, Outcome, Point, Predict, Protocol, Reach, Search, Space,
+    TimedKernel, TimingOptions, Verdict, changes, describe_changes, forbids, scientific, starting_kernels,
+    three_digits,
+};
 use crate::profile::Profile;
 use crate::report::Reporter;
-use crate::tune::{
-    Candidate, Log, LogEntry, Outcome, Point, Predict, Reach, Search, Space, TimedKernel, changes, describe, forbids,
-    starts,
-};
 use serde::Serialize;
 use std::collections::{BTreeMap, HashSet};
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
@@ -108,8 +108,9 @@ impl Tuner<'_> {
         let modes = space.slices.clone();
         let algorithms: &[Algorithm] = &self.wanted.algorithms;
         let wanted = self.wanted;
-        let first =
-            starts(self.profile, &self.found.facts, shipped, &modes, algorithms, &|offer| wanted.matches(offer));
+        let first = starting_kernels(self.profile, &self.found.facts, shipped, &modes, algorithms, &|offer| {
+            wanted.matches(offer)
+        });
         let mut candidates = Vec::new();
         for point in &first {
             match self.candidate(point, Some(&base.spec))? {
@@ -326,7 +327,7 @@ impl Tuner<'_> {
         self.reporter.note(&format!(
             "{}{turn}, {}: {how}{best}, {} left",
             self.label(point),
-            describe(&changed),
+            describe_changes(&changed),
             humantime::format_duration(left)
         ));
         self.measurements.push(Measurement { row, turn: entry.turn, changed: changed.into_iter().collect() });

@@ -8,13 +8,13 @@ mod slices;
 mod variants;
 
 use crate::support::reference::{Pad, Read, Scan, noise, relative_rms, slice_of};
-use fbp::bench::{Protocol, Reference};
-use fbp::check::{Bench, TimingOptions};
+use fbp::check::Reference;
 use fbp::device::{FoundDevice, Session};
 use fbp::geometry::{AngleWeights, Cut, Roi, weights};
 use fbp::kernel::{Algorithm, Alu, Interpolation, Mode, Offer, Parameters, Positions, Sampler, Standard, Storage};
 use fbp::kernel::{Fft, KernelSpec, Padding, RowFilter, Texel};
 use fbp::margins::margin;
+use fbp::measure::{Bench, Protocol, TimingOptions};
 use fbp::profile::{Profile, ProfileStore};
 use fbp::spectrum::Filter;
 use setup::{RowTransform, device, given_options, is_selected, plain, reconstruct, reconstruct_cut, spec, standard};

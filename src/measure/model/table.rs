@@ -1,8 +1,10 @@
 //! The model as tables.
 
-use super::{ModelRow, StageRow, Units};
-use crate::bench::markdown;
+use super::super::text::markdown;
+use super::rows::ModelRow;
+use super::stages::StageRow;
 use crate::kernel::Load;
+use crate::profile::Units;
 
 /// Three digits, or a dash for `None`.
 fn cell(value: Option<f64>) -> String {
@@ -15,7 +17,7 @@ fn cell(value: Option<f64>) -> String {
 }
 
 /// Rows as a Markdown table with aligned columns.
-pub fn table(rows: &[ModelRow]) -> String {
+pub fn model_table(rows: &[ModelRow]) -> String {
     let mut lines: Vec<Vec<String>> = vec![
         ["profile", "device", "kernel", "mode"]
             .into_iter()

@@ -1,7 +1,8 @@
-//! What the units of a device allow a kernel, and how many of its warps fit.
+//! What the units of a device allow a kernel, by the rates of its profile (paper, 6.5).
 
-use crate::kernel::{Load, Residency};
-use crate::profile::{Special, Throughput};
+use super::throughput::{Special, Throughput};
+use crate::facts::DeviceFacts;
+use crate::kernel::{KernelSpec, Load};
 use serde::Serialize;
 
 /// 10^9 updates per second that each unit allows; `None` if the kernel does not use it or the device does not have it.
@@ -81,25 +82,9 @@ impl Units {
     }
 }
 
-/// Number of resident warps, and what limits it.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
-pub struct Occupancy {
-    pub warps: u32,
-    /// Share of the largest possible number of warps.
-    pub share: f64,
-    pub limit: &'static str,
-}
-
-impl Occupancy {
-    /// For work-groups of `items` with `local` bytes of local memory and, if known, `registers` per item; `None` if not even
-    /// one group fits.
-    pub fn of(held: &Residency, items: u32, local: u64, registers: Option<u32>) -> Option<Occupancy> {
-        let warps = items.div_ceil(held.warp);
-        let mut limits = vec![("warps", held.warps / warps.max(1)), ("groups", held.groups)];
-        limits.extend(u64::from(held.local_memory).checked_div(local).map(|groups| ("local memory", groups as u32)));
-        limits.extend(registers.map(|each| ("registers", held.warps_for(each) / warps.max(1))));
-        let (limit, groups) = limits.into_iter().min_by_key(|(_, groups)| *groups)?;
-        let resident = groups * warps;
-        (groups > 0).then(|| Occupancy { warps: resident, share: f64::from(resident) / f64::from(held.warps), limit })
+impl Throughput {
+    /// The unit that limits a kernel on a device, and the GU/s that it allows.
+    pub fn bound(&self, spec: &KernelSpec, facts: &DeviceFacts) -> Option<(&'static str, f64)> {
+        Units::of(&spec.load(), self, self.scale(facts)).limit()
     }
 }

@@ -1,79 +1,11 @@
-//! The part of `fbp tune` that needs no device: which kernels are tried ([`space`]), in which order ([`search`]), the log of
-//! measurements ([`log`]), and the resulting profile.
+//! The profile with tuned kernels.
 
-pub mod log;
-pub mod search;
-pub mod space;
-pub mod steps;
-
-pub use log::{Log, LogEntry, MeasurementConditions};
-pub use search::{Candidate, Predict, Prediction, Search};
-pub use space::{Point, Reach, Space, changes, describe, shipped, starts};
-pub use steps::{SizeOutcome, SizeTrial, compose_sizes, others, size_parameters, size_table, value_of, with_size};
-
-use crate::bench::{markdown, scientific, three_digits};
+use super::outcome::Outcome;
 use crate::error::Result;
 use crate::facts::DeviceFacts;
 use crate::hash::fnv1a;
-use crate::kernel::{Interpolation, KernelSpec, Mode, Offer, Reads};
-use crate::margins::{margin, tie};
+use crate::kernel::{Interpolation, Mode};
 use crate::profile::{Auto, KernelEntry, Match, MeasuredSpeed, Profile, Tuned, auto_keys};
-
-/// Why a kernel must not replace the shipped one, if so: every mode keeps its interpolation rule, and `precise` its
-/// margins.
-pub fn forbids(mode: Mode, spec: &KernelSpec, shipped: &KernelSpec, bins: usize) -> Option<String> {
-    if !spec.parameters.keeps_rule(spec.interpolation) {
-        return Some("it interpolates between bins by a coarser rule, which is only used on request".into());
-    }
-    if mode == Mode::Fast {
-        return None;
-    }
-    let (allowed, most) = (margin(spec).relative_rms, margin(shipped).relative_rms);
-    if allowed > most {
-        return Some(format!("its margin of {allowed:.0e} is wider than the {most:.0e} of the shipped kernel"));
-    }
-    (matches!(spec.reads(), Reads::Nearest(_)) && tie(spec, bins) > tie(shipped, bins))
-        .then(|| "its positions are less exact than those of the shipped kernel".into())
-}
-
-/// A kernel with its speed.
-#[derive(Clone, Debug, PartialEq)]
-pub struct TimedKernel {
-    pub offer: Offer,
-    /// Name and key of the generated source.
-    pub kernel: String,
-    pub key: String,
-    /// GU/s and relative error; `None` for a kernel that is incorrect or does not run.
-    pub speed: Option<f64>,
-    pub error: Option<f64>,
-}
-
-/// Result of the search for one interpolation and mode. The tuned kernel is the shipped one if none is faster.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Outcome {
-    pub shipped: TimedKernel,
-    pub tuned: TimedKernel,
-}
-
-impl Outcome {
-    /// The faster one after a comparison in turns: the shipped kernel unless the other is clearly faster.
-    pub fn decide(shipped: TimedKernel, best: Option<TimedKernel>) -> Outcome {
-        let faster =
-            |side: &TimedKernel| side.speed.is_some_and(|speed| shipped.speed.is_none_or(|before| speed > before));
-        let tuned = best.filter(faster).unwrap_or_else(|| shipped.clone());
-        Outcome { shipped, tuned }
-    }
-
-    /// Speed of the tuned kernel relative to the shipped one; 1 if that is kept, `None` if it has no speed.
-    pub fn gain(&self) -> Option<f64> {
-        Some(self.tuned.speed? / self.shipped.speed?)
-    }
-
-    /// Whether the profile changes.
-    pub fn is_gain(&self) -> bool {
-        self.tuned.offer != self.shipped.offer
-    }
-}
 
 /// Circumstances of the measurements.
 #[derive(Clone, Debug)]
@@ -88,7 +20,7 @@ pub struct TuningRun<'a> {
 }
 
 /// File name for a device and its driver, without extension.
-pub fn file_stem(facts: &DeviceFacts) -> String {
+pub fn tuned_file_stem(facts: &DeviceFacts) -> String {
     let words: Vec<String> = facts
         .name
         .to_lowercase()
@@ -106,7 +38,12 @@ const SUFFIX: &str = "-tuned";
 
 /// The profile with tuned kernels instead of shipped ones. Kernels of `earlier`, a profile tuned from the same one for the
 /// same device, are kept for other interpolations and modes.
-pub fn compose(base: &Profile, earlier: Option<&Profile>, outcomes: &[Outcome], run: &TuningRun) -> Result<Profile> {
+pub fn compose_profile(
+    base: &Profile,
+    earlier: Option<&Profile>,
+    outcomes: &[Outcome],
+    run: &TuningRun,
+) -> Result<Profile> {
     let mut profile = base.clone();
     profile.name = format!("{}{SUFFIX}", base.name.trim_end_matches(SUFFIX));
     for &interpolation in Interpolation::ALL {
@@ -255,32 +192,3 @@ fn up_to(outcome: &Outcome) -> Option<u32> {
     let most = (f64::from(tuned.slices) / outcome.gain()?) as u32;
     (1..tuned.slices).contains(&most).then_some(most)
 }
-
-/// The results as a Markdown table.
-pub fn table(outcomes: &[Outcome]) -> String {
-    let number = |value: Option<f64>| value.map_or("-".to_owned(), three_digits);
-    let mut lines = vec![
-        ["interpolation", "mode", "shipped", "GU/s", "tuned", "GU/s", "gain", "error", "changed"]
-            .map(str::to_owned)
-            .to_vec(),
-    ];
-    for o in outcomes {
-        let name = |side: &TimedKernel| format!("{}, {} slices", side.offer.parameters.algorithm(), side.offer.slices);
-        let changed = if o.is_gain() { describe(&changes(&o.shipped.offer, &o.tuned.offer)) } else { "-".into() };
-        lines.push(vec![
-            o.shipped.offer.interpolation.to_string(),
-            o.shipped.offer.mode.to_string(),
-            name(&o.shipped),
-            number(o.shipped.speed),
-            name(&o.tuned),
-            number(o.tuned.speed),
-            o.gain().map_or("-".to_owned(), |gain| format!("{gain:.2}")),
-            scientific(o.tuned.error),
-            changed,
-        ]);
-    }
-    markdown(&lines, &[3, 5, 6, 7])
-}
-
-#[cfg(test)]
-mod tests;

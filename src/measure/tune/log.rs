@@ -1,6 +1,6 @@
 //! Log of measurements, one line of JSON each, so that an interrupted run can continue.
 
-use crate::bench::Verdict;
+use super::super::verdict::Verdict;
 use crate::error::{Error, Result};
 use crate::files::{make_private, open_regular};
 use serde::{Deserialize, Serialize};

@@ -1,6 +1,7 @@
 //! A chart of the result as SVG: one bar for each kernel.
 
-use super::{BenchRow, three_digits};
+use super::super::text::three_digits;
+use super::row::BenchRow;
 use crate::files::SOFTWARE;
 use crate::kernel::Algorithm;
 use std::fmt::Write as _;
@@ -57,7 +58,7 @@ fn label(x: f64, y: f64, attributes: &str, text: &str) -> String {
 }
 
 /// Bars of GU/s for every kernel that was timed, by profile, interpolation and mode.
-pub fn plot(rows: &[BenchRow]) -> String {
+pub fn bench_plot(rows: &[BenchRow]) -> String {
     let several = rows.iter().any(|r| r.profile != rows[0].profile);
     let groups = groups(rows, several);
     let most = rows.iter().filter_map(|r| r.gu_per_s).fold(0.0, f64::max).max(1e-9) * (1.0 + BEYOND);
@@ -153,8 +154,8 @@ fn bar(row: &BenchRow, y: f64, scale: f64) -> String {
 
 #[cfg(test)]
 mod tests {
+    use super::super::row::example_row;
     use super::*;
-    use crate::bench::example_row;
 
     #[test]
     fn a_bar_for_every_timed_kernel() {
@@ -163,13 +164,13 @@ mod tests {
             example_row(Algorithm::Alu, 4, Some(100.0)),
             example_row(Algorithm::Hybrid, 4, None),
         ];
-        let svg = plot(&rows);
+        let svg = bench_plot(&rows);
         assert_eq!(svg.matches("<title>").count(), 4);
         assert!(svg.contains("width=\"244.0\"") && svg.contains("width=\"488.0\""), "{svg}");
         // a bound past the axis is an open frame
         assert_eq!(svg.matches("H820.0m0,16H").count(), 2);
         assert!(svg.contains("Example &lt;GPU&gt; &amp; &quot;9000&quot;"));
-        assert!(plot(&[]).ends_with("</svg>\n"));
+        assert!(bench_plot(&[]).ends_with("</svg>\n"));
     }
 
     #[test]

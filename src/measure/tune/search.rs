@@ -170,7 +170,7 @@ fn family(candidate: &Candidate) -> Algorithm {
 
 #[cfg(test)]
 mod tests {
-    use super::super::space::{changes, describe};
+    use super::super::space::{changes, describe_changes};
     use super::*;
     use crate::kernel::{Interpolation, Mode, Offer, Parameters, Problem, Vector};
     use crate::profile::{Profile, ProfileStore};
@@ -229,7 +229,7 @@ mod tests {
         // the first round is one step away
         assert!(points[1..8].iter().all(|p| changes(&shipped(), p).len() == 1));
         let best = search.best().unwrap().0.point.clone();
-        assert_eq!(describe(&changes(&shipped(), &best)), "projections-at-once = 4, tile = 64");
+        assert_eq!(describe_changes(&changes(&shipped(), &best)), "projections-at-once = 4, tile = 64");
         // nothing twice
         for (number, point) in points.iter().enumerate() {
             assert!(!points[..number].contains(point));
@@ -239,10 +239,10 @@ mod tests {
     #[test]
     fn a_quick_search_is_one_round_of_near_values() {
         let (points, search) = visits(search(Reach::Adjacent, &[shipped()]), &|_| None);
-        let words: Vec<String> = points.iter().map(|p| describe(&changes(&shipped(), p))).collect();
+        let words: Vec<String> = points.iter().map(|p| describe_changes(&changes(&shipped(), p))).collect();
         assert_eq!(words[..4], ["as shipped", "tile = 32", "columns = 8", "projections-at-once = 4"]);
         assert!(words.len() < 10, "{words:?}");
-        assert_eq!(describe(&changes(&shipped(), &search.best().unwrap().0.point)), "tile = 32");
+        assert_eq!(describe_changes(&changes(&shipped(), &search.best().unwrap().0.point)), "tile = 32");
     }
 
     #[test]
@@ -255,7 +255,7 @@ mod tests {
             _ => None,
         };
         let (points, _) = visits(search(Reach::Any, &[shipped()]), &predict);
-        let words: Vec<String> = points.iter().map(|p| describe(&changes(&shipped(), p))).collect();
+        let words: Vec<String> = points.iter().map(|p| describe_changes(&changes(&shipped(), p))).collect();
         let order = ["as shipped", "projections-at-once = 2", "projections-at-once = 4", "tile = 64", "tile = 32"];
         assert_eq!(words[..5], order);
     }
@@ -291,7 +291,7 @@ mod tests {
         }
         let few = Offer { slices: 16, ..shipped() };
         assert_eq!(steps[..4], [(shipped(), false), (few.clone(), false), (few, true), (shipped(), true)]);
-        assert_eq!(describe(&changes(&shipped(), &steps[4].0)), "tile = 32");
+        assert_eq!(describe_changes(&changes(&shipped(), &steps[4].0)), "tile = 32");
         assert_eq!(search.best().unwrap().0.point.slices, 64);
     }
 

@@ -1,7 +1,6 @@
 //! Times a kernel at a steady rate (paper, 2.3): warms the device up until its rate is steady, times the kernel, and
 //! repeats this if the rate has changed by then.
 
-use super::median;
 use crate::error::Result;
 use std::time::{Duration, Instant};
 
@@ -19,6 +18,12 @@ const SHORT_HEATING: Duration = Duration::from_secs(2);
 const LONG_HEATING: Duration = Duration::from_secs(120);
 /// A kernel whose rate moves is timed at most so often.
 const MOST_RUNS: usize = 3;
+
+/// The middle value, the upper of two.
+fn median(values: &mut [f64]) -> f64 {
+    values.sort_by(f64::total_cmp);
+    values.get(values.len() / 2).copied().unwrap_or(f64::NAN)
+}
 
 /// How a kernel is timed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -132,6 +137,12 @@ mod tests {
             Ok(milliseconds as f64 * 1e-3)
         };
         (pass, count)
+    }
+
+    #[test]
+    fn the_middle_value() {
+        assert_eq!(median(&mut [3.0, 1.0, 2.0]), 2.0);
+        assert!(median(&mut []).is_nan());
     }
 
     #[test]

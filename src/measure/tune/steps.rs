@@ -1,7 +1,7 @@
 //! The sizes of the work-groups of steps: what is tried, what is chosen, and the profile with them.
 
-use super::{TuningRun, compose};
-use crate::bench::{markdown, three_digits};
+use super::super::text::{markdown, three_digits};
+use super::profile::{TuningRun, compose_profile};
 use crate::error::{Error, Result};
 use crate::kernel::{Declared, Parameter, StepSizes};
 use crate::profile::Profile;
@@ -56,13 +56,13 @@ pub fn with_size(sizes: &StepSizes, parameter: &Parameter, value: i64) -> Result
 }
 
 /// A size among all of them.
-pub fn value_of(sizes: &StepSizes, parameter: &Parameter) -> Option<i64> {
+pub fn size_value(sizes: &StepSizes, parameter: &Parameter) -> Option<i64> {
     Table::try_from(sizes).ok().and_then(|table| parameter.value(&table).and_then(toml::Value::as_integer))
 }
 
 /// Values other than the present one that tuning tries, the nearest first.
-pub fn others(sizes: &StepSizes, parameter: &Parameter) -> Vec<i64> {
-    let present = value_of(sizes, parameter);
+pub fn other_sizes(sizes: &StepSizes, parameter: &Parameter) -> Vec<i64> {
+    let present = size_value(sizes, parameter);
     let mut values: Vec<i64> = parameter.tried.iter().filter_map(toml::Value::as_integer).collect();
     values.retain(|value| Some(*value) != present);
     values.sort_by_key(|value| (value - present.unwrap_or(0)).abs());
@@ -84,7 +84,7 @@ pub fn compose_sizes(
     (sizes, outcomes): (&StepSizes, &[SizeOutcome]),
     run: &TuningRun,
 ) -> Result<Profile> {
-    let mut profile = compose(base, earlier, &[], run)?;
+    let mut profile = compose_profile(base, earlier, &[], run)?;
     profile.source = match earlier.filter(|earlier| earlier.name == profile.name) {
         Some(earlier) => earlier.source.clone(),
         None => format!("sizes of steps, see [tuned]; the rest is profile {}: {}", base.name, base.source),
@@ -142,10 +142,10 @@ mod tests {
     fn every_size_is_tried_with_its_other_values() {
         let sizes = StepSizes::default();
         for parameter in size_parameters() {
-            let (present, others) = (value_of(&sizes, &parameter).unwrap(), others(&sizes, &parameter));
+            let (present, others) = (size_value(&sizes, &parameter).unwrap(), other_sizes(&sizes, &parameter));
             assert!(!others.contains(&present) && others.len() + 1 == parameter.tried.len(), "{}", parameter.key);
             let changed = with_size(&sizes, &parameter, others[0]).unwrap();
-            assert_eq!(value_of(&changed, &parameter), Some(others[0]));
+            assert_eq!(size_value(&changed, &parameter), Some(others[0]));
             assert_eq!(with_size(&changed, &parameter, present).unwrap(), sizes);
         }
     }

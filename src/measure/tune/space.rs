@@ -102,7 +102,7 @@ pub fn changes(base: &Point, point: &Point) -> Vec<(String, String)> {
 }
 
 /// [`changes`] as text; `as shipped` if there are none.
-pub fn describe(changes: &[(String, String)]) -> String {
+pub fn describe_changes(changes: &[(String, String)]) -> String {
     if changes.is_empty() {
         return "as shipped".to_owned();
     }
@@ -111,7 +111,7 @@ pub fn describe(changes: &[(String, String)]) -> String {
 
 /// The kernel that tuned ones are compared with: that of the base `[[auto]]` if it is wanted, else the wanted kernel of
 /// another `[[auto]]`, else the wanted one with most slices, else that of `[[auto]]` in any case.
-pub fn shipped(
+pub fn shipped_kernel(
     profile: &Profile,
     interpolation: Interpolation,
     mode: Mode,
@@ -130,7 +130,7 @@ pub fn shipped(
 
 /// Starting points of the search, the shipped kernel first: every wanted kernel of the profile, and the defaults of every
 /// wanted family that it lacks and that suits the device. Families in `asked` are tried even if they do not suit.
-pub fn starts(
+pub fn starting_kernels(
     profile: &Profile,
     facts: &DeviceFacts,
     shipped: &Offer,
@@ -220,7 +220,7 @@ mod tests {
     fn neighbours_differ_in_one_thing() {
         let start = point(Parameters::Vector(Vector::default()), 32, Mode::Precise);
         let near = space(Reach::Adjacent).neighbours(&start);
-        let words: Vec<String> = near.iter().map(|p| describe(&changes(&start, p))).collect();
+        let words: Vec<String> = near.iter().map(|p| describe_changes(&changes(&start, p))).collect();
         assert_eq!(
             words,
             [
@@ -239,12 +239,15 @@ mod tests {
         assert!(all.len() > near.len() && near.iter().all(|p| all.contains(p)));
         assert!(all.iter().all(|p| changes(&start, p).len() == 1));
         let few = Space { slices: vec![32], registers: false, ..space(Reach::Any) };
-        let words: Vec<String> = few.neighbours(&start).iter().map(|p| describe(&changes(&start, p))).collect();
+        let words: Vec<String> = few.neighbours(&start).iter().map(|p| describe_changes(&changes(&start, p))).collect();
         assert!(!words.iter().any(|w| w.contains("slices") || w.contains("occupancy")), "{words:?}");
         // a value that no list has leads to all
         let odd = point(Parameters::Vector(Vector { projections_at_once: 5, ..Vector::default() }), 32, Mode::Precise);
         let steps = space(Reach::Adjacent).neighbours(&odd);
-        assert_eq!(steps.iter().filter(|p| describe(&changes(&odd, p)).contains("projections-at-once")).count(), 7);
+        assert_eq!(
+            steps.iter().filter(|p| describe_changes(&changes(&odd, p)).contains("projections-at-once")).count(),
+            7
+        );
     }
 
     #[test]
@@ -267,8 +270,8 @@ mod tests {
         let store = ProfileStore::built_in().unwrap();
         let families = |name: &str, facts: &DeviceFacts, asked: &[Algorithm]| {
             let profile = store.named(name).unwrap();
-            let shipped = shipped(&profile, Interpolation::Linear, Mode::Fast, &|_| true).unwrap();
-            let points = starts(&profile, facts, &shipped, &SLICE_MODES, asked, &|_| true);
+            let shipped = shipped_kernel(&profile, Interpolation::Linear, Mode::Fast, &|_| true).unwrap();
+            let points = starting_kernels(&profile, facts, &shipped, &SLICE_MODES, asked, &|_| true);
             assert_eq!(points[0], shipped);
             let mut families: Vec<Algorithm> = points.iter().map(|p| p.parameters.algorithm()).collect();
             families.dedup();
@@ -289,7 +292,7 @@ mod tests {
     fn the_shipped_kernel_is_the_automatic_one_that_is_wanted() {
         let hopper = ProfileStore::built_in().unwrap().named("nvidia-hopper").unwrap();
         let of = |wanted: &dyn Fn(&Offer) -> bool| {
-            let offer = shipped(&hopper, Interpolation::Linear, Mode::Precise, wanted).unwrap();
+            let offer = shipped_kernel(&hopper, Interpolation::Linear, Mode::Precise, wanted).unwrap();
             (offer.parameters.algorithm(), offer.slices)
         };
         assert_eq!(of(&|_| true), (Algorithm::Tensor, 32));

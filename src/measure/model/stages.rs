@@ -1,10 +1,9 @@
 //! The stages of exact interpolation: what each costs for a slice, and the time that a device's units need for it.
 
-use super::Units;
 use crate::device::grid_sides;
 use crate::geometry::{FrequencyGrid, Roi};
 use crate::kernel::{Bound, GridStage, GridTask, Gridding, KernelSpec, Parameters};
-use crate::profile::Throughput;
+use crate::profile::{Throughput, Units};
 use serde::Serialize;
 
 /// A stage of a kernel, for one slice.

@@ -1,7 +1,8 @@
 //! Times kernels on a device, after checking each on the data used for timing.
 
-use super::{Checked, Checker, Loaded};
-use crate::bench::{Patience, Protocol, Reference, SteadyTime, steady_time};
+use super::super::protocol::Protocol;
+use super::steady::{Patience, SteadyTime, steady_time};
+use crate::check::{Checked, Checker, Loaded, Reference};
 use crate::device::Session;
 use crate::error::Result;
 use crate::fft::RowBatch;

@@ -1,6 +1,6 @@
 //! Times operations of the steps, with whatever sizes of work-groups a session has.
 
-use super::steps::noise;
+use crate::check::noise;
 use crate::device::{
     ColumnOrder, DetectorRows, DeviceRows, ImageFilter, ImageFilterForm, ImagePart, OutlierForm, OutlierRemover,
     OutlierRows, PieceSize, RunningMedians, Session, SinogramBatch, SinogramShape,

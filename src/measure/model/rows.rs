@@ -1,32 +1,10 @@
-//! `fbp model`: the throughput that each unit of a device allows a kernel, and the limiting unit (paper, 6.5).
-//!
-//! A kernel's [`Load`] (operations and bytes of an update) over a device's rates ([`Throughput`], data of the profile)
-//! gives the updates per second that every unit allows on its own; units work in parallel, so the smallest is the bound.
-//! It is an upper bound: latencies, bank conflicts, power and caches beyond the first level are not included.
+//! Kernels of a profile by the model.
 
-use crate::facts::DeviceFacts;
+use super::occupancy::{Occupancy, occupancy};
+use super::stages::{StageRow, of_kernel, sized};
 use crate::kernel::{Alu, Interpolation, KernelSpec, Load, Mode, Offer, Problem, Texel};
-use crate::profile::{Profile, Throughput};
+use crate::profile::{Profile, Throughput, Units};
 use serde::Serialize;
-
-mod stages;
-mod tables;
-mod units;
-
-pub use stages::StageRow;
-pub use tables::{stage_table, table, table_15};
-pub use units::{Occupancy, Units};
-
-/// The unit that limits a kernel on a device, and the GU/s that it allows.
-pub fn bound(spec: &KernelSpec, rates: &Throughput, facts: &DeviceFacts) -> Option<(&'static str, f64)> {
-    Units::of(&spec.load(), rates, rates.scale(facts)).limit()
-}
-
-/// Resident warps of a kernel, by the registers of an item that the compiler reports, else by the most that it is asked for.
-pub fn occupancy(spec: &KernelSpec, rates: &Throughput, registers: Option<u32>) -> Option<Occupancy> {
-    let [x, y] = spec.parameters.family().shape(&spec.form()).work_group;
-    Occupancy::of(rates.residency.as_ref()?, x * y, spec.local_memory(), registers.or(spec.registers))
-}
 
 /// One line of the model, and one object of its JSON.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -50,7 +28,7 @@ pub struct ModelRow {
 }
 
 /// The kernel of an offer for the device of the rates: with images if the kernel uses them.
-fn spec_of(offer: &Offer, profile: &Profile, rates: &Throughput, problem: Problem) -> KernelSpec {
+pub(super) fn spec_of(offer: &Offer, profile: &Profile, rates: &Throughput, problem: Problem) -> KernelSpec {
     let images = rates.texels[0] > 0.0;
     let texels = offer.texels();
     let texel = texels.iter().find(|t| images || t.format().is_none()).copied().unwrap_or(Texel::Buffer);
@@ -58,7 +36,7 @@ fn spec_of(offer: &Offer, profile: &Profile, rates: &Throughput, problem: Proble
 }
 
 fn row(spec: &KernelSpec, offer: &Offer, profile: &Profile, rates: &Throughput) -> ModelRow {
-    let spec = &stages::sized(spec);
+    let spec = &sized(spec);
     let load = spec.load();
     let units = Units::of(&load, rates, 1.0);
     let limit = units.limit();
@@ -77,18 +55,18 @@ fn row(spec: &KernelSpec, offer: &Offer, profile: &Profile, rates: &Throughput) 
         occupancy: occupancy(spec, rates, None),
         load,
         measured: same.map(|m| m.gu_per_s).max_by(f64::total_cmp),
-        stages: stages::of_kernel(spec, rates),
+        stages: of_kernel(spec, rates),
     }
 }
 
 /// Every kernel that a profile offers; empty if it has no rates.
-pub fn of_profile(profile: &Profile, problem: Problem) -> Vec<ModelRow> {
+pub fn model_of_profile(profile: &Profile, problem: Problem) -> Vec<ModelRow> {
     let Some(rates) = &profile.throughput else { return Vec::new() };
     profile.offers().iter().map(|offer| row(&spec_of(offer, profile, rates, problem), offer, profile, rates)).collect()
 }
 
 /// The paper's kernel ([`Alu::of_paper`]) on the device of a profile: a row of Table 16.
-pub fn of_paper(profile: &Profile, problem: Problem) -> Option<ModelRow> {
+pub fn model_of_paper(profile: &Profile, problem: Problem) -> Option<ModelRow> {
     let rates = profile.throughput.as_ref()?;
     let offer = Offer {
         interpolation: Interpolation::Linear,
@@ -100,6 +78,3 @@ pub fn of_paper(profile: &Profile, problem: Problem) -> Option<ModelRow> {
     let spec = spec_of(&offer, profile, rates, problem);
     Some(ModelRow { measured: None, ..row(&spec, &offer, profile, rates) })
 }
-
-#[cfg(test)]
-mod tests;

@@ -1,6 +1,9 @@
-//! The part of `fbp doctor` that needs no device: problems, findings, table and verdict.
+//! What `fbp doctor` tries and finds: problems, findings, table and verdict.
 
-use crate::bench::{BenchRow, Protocol, Verdict, markdown, scientific, verdict_word};
+use super::super::bench::BenchRow;
+use super::super::protocol::Protocol;
+use super::super::text::{markdown, scientific};
+use super::super::verdict::{Verdict, verdict_word};
 use crate::error::{Error, Result};
 use crate::facts::DeviceFacts;
 use serde::Serialize;
@@ -8,14 +11,14 @@ use std::path::PathBuf;
 
 /// Problems for checking kernels: complete blocks, and few pixels (no complete block) from many projections, so that loops
 /// run as often as in real scans.
-pub const PROBLEMS: [Protocol; 2] = [Protocol::check(96, 100, 96), Protocol::check(37, 2003, 45)];
+pub const DOCTOR_PROBLEMS: [Protocol; 2] = [Protocol::check(96, 100, 96), Protocol::check(37, 2003, 45)];
 
 /// The same for simulators, which are about a thousand times slower than a device.
-pub const QUICK_PROBLEMS: [Protocol; 1] = [Protocol::check(23, 9, 40)];
+pub const QUICK_DOCTOR_PROBLEMS: [Protocol; 1] = [Protocol::check(23, 9, 40)];
 
 /// Numbers of detector bins for which the filter is checked.
-pub const BINS: [usize; 6] = [64, 96, 512, 1000, 2048, 4096];
-pub const QUICK_BINS: [usize; 1] = [23];
+pub const DOCTOR_BINS: [usize; 6] = [64, 96, 512, 1000, 2048, 4096];
+pub const QUICK_DOCTOR_BINS: [usize; 1] = [23];
 
 /// The result of one check.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -175,8 +178,8 @@ fn counted(what: &str, findings: &[Finding], kinds: &[(Test, &str)]) -> String {
 
 #[cfg(test)]
 mod tests {
+    use super::super::super::bench::example_row;
     use super::*;
-    use crate::bench::example_row;
     use crate::facts::example;
     use crate::kernel::Algorithm;
 

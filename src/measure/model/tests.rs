@@ -1,16 +1,18 @@
-use super::*;
+use super::occupancy::Occupancy;
+use super::rows::{ModelRow, model_of_paper, model_of_profile, spec_of};
 use crate::device::grid_sides;
 use crate::geometry::{FrequencyGrid, Geometry, Roi, Tiling};
 use crate::kernel::{
-    Algorithm, Common, GridItems, GridTask, Gridding, Parameters, Positions, Residency, Rounding, Sampler, Standard,
+    Algorithm, Common, GridItems, GridTask, Gridding, Interpolation, KernelSpec, Mode, Offer, Parameters, Positions,
+    Problem, Residency, Rounding, Sampler, Standard,
 };
-use crate::profile::ProfileStore;
+use crate::profile::{Profile, ProfileStore, Units};
 
 const PROBLEM: Problem = Problem::new(2048, true);
 
 fn paper_row(profile: &str) -> ModelRow {
     let profile = ProfileStore::built_in().unwrap().named(profile).unwrap();
-    of_paper(&profile, PROBLEM).unwrap_or_else(|| panic!("{} has no rates", profile.name))
+    model_of_paper(&profile, PROBLEM).unwrap_or_else(|| panic!("{} has no rates", profile.name))
 }
 
 /// The estimated row of Table 15, to the last digit.
@@ -118,7 +120,7 @@ fn positions_from_blocks_cost_more_than_the_constants_alone() {
 fn every_shipped_kernel_has_a_bound_where_there_are_rates() {
     let mut profiles = 0;
     for (profile, _) in ProfileStore::built_in().unwrap().iter() {
-        let rows = of_profile(profile, PROBLEM);
+        let rows = model_of_profile(profile, PROBLEM);
         assert_eq!(rows.is_empty(), profile.throughput.is_none(), "{}", profile.name);
         profiles += usize::from(!rows.is_empty());
         for row in rows {
@@ -135,7 +137,7 @@ fn every_shipped_kernel_has_a_bound_where_there_are_rates() {
 #[test]
 fn more_slices_and_halves_cost_less() {
     let profile = ProfileStore::built_in().unwrap().named("nvidia-hopper").unwrap();
-    let rows = of_profile(&profile, PROBLEM);
+    let rows = model_of_profile(&profile, PROBLEM);
     let find = |name: &str| rows.iter().find(|r| r.spec.starts_with(name)).unwrap_or_else(|| panic!("{name}")).gu_per_s;
     assert!(find("tensor-linear-half-x64-halves") > find("tensor-linear-half-x16-halves"));
     assert!(find("tensor-linear-half-x32-halves") > find("tensor-linear-half-x32-halves-split"));
@@ -206,7 +208,7 @@ fn samples_and_cells_of_gridding_are_those_of_a_scan() {
 #[test]
 fn stages_of_gridding_are_slower_than_their_limits() {
     let profile = ProfileStore::built_in().unwrap().named("nvidia-hopper").unwrap();
-    let rows = of_profile(&profile, PROBLEM);
+    let rows = model_of_profile(&profile, PROBLEM);
     let is_fast = |row: &&ModelRow| row.mode == Mode::Fast && row.spec.starts_with("gridding-exact-float-x8");
     let row = rows.iter().find(is_fast).unwrap();
     let measured = [("filter", 0.022), ("spreading", 0.138), ("rows", 0.026), ("columns", 0.054)];

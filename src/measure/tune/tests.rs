@@ -1,9 +1,12 @@
-use super::*;
-use crate::facts::example;
+use super::outcome::{Outcome, TimedKernel, forbids, tuning_table};
+use super::profile::{TuningRun, compose_profile, tuned_file_stem};
+use super::space::shipped_kernel;
+use crate::facts::{DeviceFacts, example};
 use crate::kernel::{
-    Algorithm, Alu, Common, Oversample, Parameters, Problem, Sampler, Standard, Storage, Tensor, Texture, Vector,
+    Algorithm, Alu, Common, Interpolation, KernelSpec, Mode, Offer, Oversample, Parameters, Problem, Sampler, Standard,
+    Storage, Tensor, Texture, Vector,
 };
-use crate::profile::ProfileStore;
+use crate::profile::{Profile, ProfileStore, auto_keys};
 
 fn named(name: &str) -> Profile {
     ProfileStore::built_in().unwrap().named(name).unwrap()
@@ -82,7 +85,7 @@ fn the_shipped_kernel_stays_unless_another_is_faster() {
 fn tuned_profile(base: &Profile, earlier: Option<&Profile>, outcomes: &[Outcome]) -> Profile {
     let facts = example();
     let run = TuningRun { facts: &facts, version: "1.2.3", date: "2026-01-02", problem: [64, 48, 60], log: "x.jsonl" };
-    let profile = compose(base, earlier, outcomes, &run).unwrap();
+    let profile = compose_profile(base, earlier, outcomes, &run).unwrap();
     assert_eq!(profile.tuned.as_ref().unwrap().keys, auto_keys(&profile, &facts).unwrap());
     let text = toml::to_string_pretty(&profile).unwrap();
     assert_eq!(Profile::parse(&text, "tuned.toml").unwrap(), profile);
@@ -127,7 +130,7 @@ fn a_gain_replaces_one_kernel_and_its_choice() {
 fn another_family_leaves_few_slices_to_the_shipped_kernel() {
     let standard = |slices| offer(Parameters::Standard(Standard::default()), slices, Mode::Precise);
     let base = named("default");
-    let shipped = space::shipped(&base, Interpolation::Linear, Mode::Precise, &|_| true).unwrap();
+    let shipped = shipped_kernel(&base, Interpolation::Linear, Mode::Precise, &|_| true).unwrap();
     assert_eq!(shipped.parameters.algorithm(), Algorithm::Standard);
     let vector = offer(Parameters::Vector(Vector::default()), 32, Mode::Precise);
     let outcome = Outcome::decide(side(shipped.clone(), Some(4.0)), Some(side(vector.clone(), Some(10.0))));
@@ -140,11 +143,11 @@ fn another_family_leaves_few_slices_to_the_shipped_kernel() {
 #[test]
 fn file_names_hold_device_and_driver() {
     let facts = example();
-    let stem = file_stem(&facts);
+    let stem = tuned_file_stem(&facts);
     assert!(stem.starts_with("example-gpu-9000-"), "{stem}");
-    assert_ne!(stem, file_stem(&DeviceFacts { driver: "2.0".into(), ..facts.clone() }));
+    assert_ne!(stem, tuned_file_stem(&DeviceFacts { driver: "2.0".into(), ..facts.clone() }));
     let odd = DeviceFacts { name: "///".into(), ..facts };
-    assert!(file_stem(&odd).chars().all(|c| c.is_ascii_alphanumeric() || c == '-'));
+    assert!(tuned_file_stem(&odd).chars().all(|c| c.is_ascii_alphanumeric() || c == '-'));
 }
 
 #[test]
@@ -153,7 +156,7 @@ fn the_table_tells_gains() {
     let tuned = Offer { slices: 32, ..shipped.clone() };
     let gain = Outcome::decide(side(shipped.clone(), Some(10.0)), Some(side(tuned, Some(12.5))));
     let stays = Outcome::decide(side(Offer { mode: Mode::Fast, ..shipped }, Some(10.0)), None);
-    let text = table(&[gain, stays]);
+    let text = tuning_table(&[gain, stays]);
     let cells: Vec<Vec<&str>> = text.lines().map(|l| l.split('|').map(str::trim).collect()).collect();
     assert_eq!(
         cells[2][3..=9],

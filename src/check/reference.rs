@@ -1,4 +1,4 @@
-//! Reference for benchmarked kernels: known noise, and its back projection in `f64` at some pixels.
+//! Reference for kernels: known noise, and its back projection in `f64` at some pixels.
 
 use crate::geometry::{Geometry, Roi, cos_sin_degrees, slice_centre};
 use crate::kernel::{Padding, Reads};
@@ -272,7 +272,6 @@ fn scramble(index: u64) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::bench::Protocol;
     use crate::margins::TIE;
 
     fn value(h: f64, reads: Reads) -> f64 {
@@ -310,8 +309,7 @@ mod tests {
 
     #[test]
     fn one_lit_bin_is_found_by_the_rays_through_it() {
-        let protocol = Protocol::check(5, 2, 5);
-        let geometry = protocol.geometry();
+        let geometry = Geometry::half_turn(5, 2, 5);
         // projections at 0 and 90 degrees: columns, and rows from the bottom
         let mut sinogram = vec![0f32; 10];
         sinogram[1] = 1.0;
@@ -327,10 +325,10 @@ mod tests {
 
     #[test]
     fn errors_are_those_of_a_slice() {
-        let protocol = Protocol::check(9, 7, 8);
-        let mut reference = Reference::new(protocol.geometry(), 2);
+        let geometry = Geometry::half_turn(9, 7, 8);
+        let mut reference = Reference::new(geometry.clone(), 2);
         let every: Vec<[usize; 2]> = (0..64).map(|i| [i % 8, i / 8]).collect();
-        let right = back_project(&protocol.geometry(), reference.sinograms(), &every, Reads::Linear, TIE);
+        let right = back_project(&geometry, reference.sinograms(), &every, Reads::Linear, TIE);
         let of = |s: usize| right.iter().skip(s).step_by(2).map(|e| e.value as f32).collect::<Vec<f32>>();
         let mut error = |slice: usize, got: &[f32]| reference.error(slice, got, Reads::Linear, TIE);
         let (first, mut second) = (of(0), of(1));
@@ -370,7 +368,7 @@ mod tests {
 
     #[test]
     fn a_region_is_compared_with_its_pixels() {
-        let full = Protocol::check(9, 7, 8).geometry();
+        let full = Geometry::half_turn(9, 7, 8);
         let roi = Roi { x: 3, y: 1, width: 4, height: 6 };
         for reads in [Reads::Linear, Reads::Exact] {
             let mut reference = Reference::new(Geometry { roi, ..full.clone() }, 1);

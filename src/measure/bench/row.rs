@@ -1,183 +1,12 @@
-//! The part of the paper's benchmark (section 2.3) that needs no device: the problem, the criterion for a steady rate
-//! ([`steady_time`]), and the output of results.
+//! What is known of a kernel after it was measured: a line of the benchmark, its JSON, and the table.
 
-mod plot;
-mod reference;
-mod steady;
-
-pub use plot::plot;
-pub use reference::Reference;
-pub use steady::{Patience, SteadyTime, steady_time};
-
-use crate::device::GridForm;
-use crate::error::Result;
+use super::super::protocol::Protocol;
+use super::super::text::{markdown, scientific, three_digits};
+use super::super::verdict::{Verdict, verdict_word};
 use crate::facts::DeviceFacts;
-use crate::geometry::{Geometry, Roi, default_axis, even_angles};
-use crate::kernel::{Algorithm, Interpolation, KernelSpec, Mode, Offer, Parameters, Problem, RowFilter};
+use crate::kernel::{Algorithm, Interpolation, Mode, Offer};
 use crate::profile::Profile;
-use crate::units::human;
-use serde::{Serialize, Serializer};
-use std::fmt;
-
-/// The problem that kernels are timed on, and how often.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Protocol {
-    pub bins: usize,
-    pub projections: usize,
-    /// Side of a slice in pixels.
-    pub size: usize,
-    /// Timed passes, of which the median counts; with 0 kernels are only checked.
-    pub passes: usize,
-    /// In place of a number of passes: slices that are computed, in as many passes as each kernel needs for them.
-    pub slices: Option<usize>,
-}
-
-impl Protocol {
-    /// A scan over 180 degrees around the middle of the detector.
-    pub fn geometry(&self) -> Geometry {
-        Geometry {
-            bins: self.bins,
-            size: self.size,
-            roi: Roi::full(self.size),
-            angles: even_angles(0.0, 180.0, self.projections),
-            axis: vec![default_axis(self.bins); self.projections],
-            weights: vec![std::f64::consts::PI / self.projections as f64; self.projections],
-        }
-    }
-
-    /// A problem on which kernels are only checked.
-    pub const fn check(bins: usize, projections: usize, size: usize) -> Protocol {
-        Protocol { bins, projections, size, passes: 0, slices: None }
-    }
-
-    /// Timed passes of a kernel with so many slices per pass.
-    pub fn passes_of(&self, slices: u32) -> usize {
-        self.slices.map_or(self.passes, |all| all.div_ceil(slices as usize))
-    }
-
-    /// What of the problem influences kernels.
-    pub fn problem(&self) -> Problem {
-        Problem { size: self.size, span: self.geometry().span(), ..Problem::new(self.projections, true) }
-    }
-
-    /// Updates of a pass over `slices` slices.
-    pub fn updates(&self, slices: u32) -> f64 {
-        (self.size * self.size) as f64 * self.projections as f64 * f64::from(slices)
-    }
-
-    /// Why a kernel cannot be timed on a device; `None` if it can.
-    pub fn refuses(&self, spec: &KernelSpec, rows: RowFilter, facts: &DeviceFacts) -> Result<Option<String>> {
-        let source = spec.generate()?;
-        let group: usize = source.work_group.iter().product();
-        if group > facts.max_work_group {
-            return Ok(Some(format!("its work-group of {group} is larger than the device's {}", facts.max_work_group)));
-        }
-        let slices = spec.slices as usize;
-        let geometry = self.geometry();
-        let region = geometry.roi;
-        let (grids, tables) = match &spec.parameters {
-            Parameters::Gridding(gridding) => match GridForm::new(facts, gridding, region, spec.bound.accuracy)? {
-                Some(form) => (8 * form.values(slices), form.table_bytes(&geometry)),
-                None => return Ok(Some("a line of the grid does not fit into its local memory".to_owned())),
-            },
-            _ => (0, geometry.block_offsets_bytes(region, source.block)),
-        };
-        let row = spec.texel.row_length(self.bins) * self.projections * spec.element_bytes();
-        let buffers = [
-            slices * self.projections * self.bins * 4,
-            slices * self.size * self.size * 4,
-            slices * self.projections.div_ceil(2) * rows.pair_bytes(self.bins, spec.texel),
-            8 * slices * rows.scratch(facts.compute_units),
-            row,
-            spec.texel.format().map_or(0, |_| row),
-            grids,
-        ]
-        .map(|bytes| bytes as u64);
-        let largest = buffers.into_iter().max().unwrap_or(0);
-        let total = buffers.iter().sum::<u64>() + tables;
-        let budget = facts.global_memory / 5 * 4;
-        Ok((largest > facts.max_allocation || total > budget).then(|| {
-            format!(
-                "it needs {} of device memory (largest buffer {}), there are {} (largest allocation {})",
-                human(total),
-                human(largest),
-                human(budget),
-                human(facts.max_allocation)
-            )
-        }))
-    }
-}
-
-/// The middle value, the upper of two.
-fn median(values: &mut [f64]) -> f64 {
-    values.sort_by(f64::total_cmp);
-    values.get(values.len() / 2).copied().unwrap_or(f64::NAN)
-}
-
-/// Which kernels of a profile to select; an empty list selects all.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct OfferFilter {
-    pub algorithms: Vec<Algorithm>,
-    pub interpolations: Vec<Interpolation>,
-    pub modes: Vec<Mode>,
-    pub slices: Vec<u32>,
-}
-
-impl OfferFilter {
-    /// Whether a kernel of a profile is selected.
-    pub fn matches(&self, offer: &Offer) -> bool {
-        fn any<T: PartialEq>(list: &[T], value: T) -> bool {
-            list.is_empty() || list.contains(&value)
-        }
-        any(&self.algorithms, offer.parameters.algorithm())
-            && any(&self.interpolations, offer.interpolation)
-            && any(&self.modes, offer.mode)
-            && any(&self.slices, offer.slices)
-    }
-}
-
-/// Result of checking a kernel.
-#[derive(Clone, Debug, PartialEq)]
-pub enum Verdict {
-    /// Its error is within the margin.
-    Correct,
-    /// Its error is beyond the margin.
-    Incorrect,
-    /// It could not be built or run.
-    Failed(String),
-    /// The device is too small for it.
-    Skipped(String),
-}
-
-impl Verdict {
-    /// Whether the kernel failed the check.
-    pub fn is_bad(&self) -> bool {
-        matches!(self, Verdict::Incorrect | Verdict::Failed(_))
-    }
-
-    /// Why there are no numbers, if there are none.
-    fn reason(&self) -> Option<&str> {
-        match self {
-            Verdict::Failed(reason) | Verdict::Skipped(reason) => Some(reason),
-            _ => None,
-        }
-    }
-}
-
-impl fmt::Display for Verdict {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(match self {
-            Verdict::Correct => "right",
-            Verdict::Incorrect => "WRONG",
-            Verdict::Failed(_) => "FAILED",
-            Verdict::Skipped(_) => "skipped",
-        })
-    }
-}
-
-pub(crate) fn verdict_word<S: Serializer>(verdict: &Verdict, serializer: S) -> Result<S::Ok, S::Error> {
-    serializer.serialize_str(&verdict.to_string().to_lowercase())
-}
+use serde::Serialize;
 
 /// One line of the benchmark, and one object of its JSON.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -202,7 +31,7 @@ pub struct BenchRow {
     /// The kernel is known to fail with this driver.
     #[serde(skip)]
     pub known: bool,
-    /// Relative error, see [`Reference::error`].
+    /// Relative error, see [`Reference::error`](crate::check::Reference::error).
     pub error: Option<f64>,
     pub margin: f64,
     /// 10^9 updates a second of the back-projection kernel.
@@ -328,22 +157,9 @@ impl BenchRow {
     }
 }
 
-/// At least three significant digits.
-pub(crate) fn three_digits(value: f64) -> String {
-    let decimals = match value {
-        v if v > 0.0 => (2.0 - v.log10().floor()).clamp(0.0, 9.0) as usize,
-        _ => 0,
-    };
-    format!("{value:.decimals$}")
-}
-
-pub(crate) fn scientific(value: Option<f64>) -> String {
-    value.map_or("-".to_owned(), |v| format!("{v:.1e}"))
-}
-
 /// The result as a Markdown table with aligned columns, and why kernels have no result; with a column of profiles if
 /// there are several.
-pub fn table(rows: &[BenchRow]) -> String {
+pub fn bench_table(rows: &[BenchRow]) -> String {
     let number = |value: Option<f64>| value.map_or("-".to_owned(), three_digits);
     let milli = |value: Option<f64>| number(value.map(|v| v * 1e3));
     let several = rows.iter().any(|r| r.profile != rows[0].profile);
@@ -395,29 +211,6 @@ pub fn table(rows: &[BenchRow]) -> String {
     text
 }
 
-/// Lines of cells, the first being the header, as a Markdown table with aligned columns; `numeric` columns are aligned
-/// right.
-pub(crate) fn markdown(lines: &[impl AsRef<[String]>], numeric: &[usize]) -> String {
-    let columns = lines.first().map_or(0, |line| line.as_ref().len());
-    let width = |c: usize| lines.iter().map(|l| l.as_ref()[c].chars().count()).max().unwrap_or(0);
-    let widths: Vec<usize> = (0..columns).map(width).collect();
-    let mut text = String::new();
-    for (at, line) in lines.iter().enumerate() {
-        for (c, (cell, &width)) in line.as_ref().iter().zip(&widths).enumerate() {
-            text += &if numeric.contains(&c) { format!("| {cell:>width$} ") } else { format!("| {cell:<width$} ") };
-        }
-        text += "|\n";
-        if at == 0 {
-            for (c, &width) in widths.iter().enumerate() {
-                let dashes = "-".repeat(width + 1);
-                text += &if numeric.contains(&c) { format!("|{dashes}:") } else { format!("|{dashes}-") };
-            }
-            text += "|\n";
-        }
-    }
-    text
-}
-
 #[cfg(test)]
 pub(crate) fn example_row(algorithm: Algorithm, slices: u32, gu_per_s: Option<f64>) -> BenchRow {
     BenchRow {
@@ -458,19 +251,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_middle_value() {
-        assert_eq!(median(&mut [3.0, 1.0, 2.0]), 2.0);
-        assert!(median(&mut []).is_nan());
-    }
-
-    #[test]
     fn a_speed_stands_only_beside_a_passed_check() {
         let mut rows = [
             example_row(Algorithm::Standard, 1, Some(123.4)),
             example_row(Algorithm::Alu, 16, None),
             example_row(Algorithm::Alu, 2, None).without_numbers(Verdict::Skipped("too large".into())),
         ];
-        let text = table(&rows);
+        let text = bench_table(&rows);
         let lines: Vec<Vec<&str>> = text.lines().map(|l| l.split('|').map(str::trim).collect()).collect();
         assert_eq!(lines.len(), 7);
         assert_eq!(
@@ -501,6 +288,6 @@ mod tests {
         let json = serde_json::to_value(&rows[2]).unwrap();
         assert_eq!((&json["verdict"], &json["reason"]), (&"skipped".into(), &"too large".into()));
         rows[1].profile = "other".into();
-        assert!(table(&rows).starts_with("| profile |"));
+        assert!(bench_table(&rows).starts_with("| profile |"));
     }
 }

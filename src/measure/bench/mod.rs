@@ -1,0 +1,13 @@
+//! The paper's benchmark (section 2.3): kernels are checked and timed at a steady rate, with a line for each.
+
+mod plot;
+mod row;
+mod steady;
+mod timing;
+
+pub use plot::bench_plot;
+pub use row::{BenchRow, bench_table};
+pub use timing::{Bench, KernelTiming, TimingOptions};
+
+#[cfg(test)]
+pub(super) use row::example_row;
