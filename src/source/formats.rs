@@ -1,4 +1,4 @@
-//! The formats of stacks: which of them a path is of.
+//! Formats of stacks, and which of them a path has.
 
 use super::tiff::TiffPages;
 use super::zarr::{ZarrFrames, is_zarr};
@@ -20,7 +20,7 @@ impl Stack {
         Stack::open_within(spec, flag, memory::available() / 2)
     }
 
-    /// The same, where chunks that are decoded may take a part of `memory`, in bytes.
+    /// Opens `spec` as [`open`](Self::open) does; decoded chunks may take a part of `memory`, in bytes.
     ///
     /// # Errors
     /// Those of [`open`](Self::open).
@@ -28,10 +28,11 @@ impl Stack {
         Stack::open_by(spec, flag, memory, None)
     }
 
-    /// The same, where `by` is the number in the names of files that is their order, from 1, if the user has chosen one.
+    /// Opens `spec` as [`open_within`](Self::open_within) does; `by` is the number in the file names, counted from 1,
+    /// that the user has chosen as their order.
     ///
     /// # Errors
-    /// Those of [`open`](Self::open), and [`Error::Usage`] where there is no choice.
+    /// Those of [`open`](Self::open), and [`Error::Usage`] for formats without a choice of the order.
     pub fn open_by(spec: &str, flag: &str, memory: u64, by: Option<usize>) -> Result<Stack> {
         if let (Some(_), Some(format)) = (by, Stack::other_format(spec).filter(|_| !edf::is_edf(spec))) {
             return Err(Error::usage(format!(
@@ -53,7 +54,7 @@ impl Stack {
         Ok(Stack::of(flag, spec, TiffPages::open(spec, flag, by)?))
     }
 
-    /// The format of what `spec` names, if it is not TIFF.
+    /// Returns the format of the files that `spec` names, unless it is TIFF.
     pub(super) fn other_format(spec: &str) -> Option<&'static str> {
         match spec {
             _ if hdf5::dataset_path(spec).is_some() => Some("HDF5"),
