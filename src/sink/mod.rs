@@ -36,5 +36,5 @@ pub use target::Target;
 pub use volume::{VolumeDescription, described_volume};
 pub use writer::{AllowedContents, SliceWriter};
 
-/// What the `Software` tag of every slice says.
+/// Value of the tag `Software` of every slice.
 pub use crate::files::SOFTWARE;

@@ -8,14 +8,14 @@ use crate::memory;
 use std::path::Path;
 
 impl Stack {
-    /// Opens `spec`: a directory (its `*.tif` and `*.tiff`), a glob, `list FILE` with a path a line, or one TIFF of any number
-    /// of pages; an HDF5 file, with `::/DATASET` if it has several; a directory of Zarr; EDF; or a raw volume
+    /// Opens `spec`: a directory (its `*.tif` and `*.tiff`), a glob, `list FILE` with a path a line, or one TIFF of any
+    /// number of pages; an HDF5 file, with `::/DATASET` if it has several; a directory of Zarr; EDF; or a raw volume
     /// ([`RAW_FORM`](super::RAW_FORM)). `flag` is used in messages, for example `--sinograms`.
     ///
     /// # Errors
-    /// [`Error::Input`] when there are no files, a file is not a TIFF, is damaged or truncated, when
-    /// pages differ in size or sample type, when a file of the directory or glob is not named like the
-    /// others, or when names have several orders; [`Error::Usage`] for a malformed glob.
+    /// [`Error::Input`] when there are no files, a file is not a TIFF, is damaged or truncated, when pages differ in
+    /// size or sample type, when a file of the directory or glob is not named like the others, or when names have
+    /// several orders; [`Error::Usage`] for a malformed glob.
     pub fn open(spec: &str, flag: &str) -> Result<Stack> {
         Stack::open_within(spec, flag, memory::available() / 2)
     }

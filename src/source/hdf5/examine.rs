@@ -37,8 +37,8 @@ const STOPS: [Signal; 4] = [Signal::SIGINT, Signal::SIGTERM, Signal::SIGHUP, Sig
 /// Path of the program, if files are examined.
 static PROGRAM: OnceLock<PathBuf> = OnceLock::new();
 
-/// Lets `program` examine every file before it is read. Neither tests of the library nor the examining process call
-/// this function, so they examine nothing.
+/// Lets `program` examine every file before it is read. A process that does not call this function, such as the
+/// examining process itself, reads files without examination.
 pub fn examine_with(program: PathBuf) {
     let _ = PROGRAM.set(program); // there is one
 }

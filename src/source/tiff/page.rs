@@ -1,7 +1,7 @@
 //! Reading rows of a page.
 //!
-//! Uncompressed rows are read with one positioned read. Compressed strips and tiles are decoded by the `tiff` crate, each
-//! as a small TIFF of its own, which keeps the pages of a file independent of each other and the values raw.
+//! Uncompressed rows are read with one positioned read. Compressed strips and tiles are decoded by the `tiff` crate,
+//! each as a small TIFF of its own, which keeps the pages of a file independent of each other and the values raw.
 
 use super::{FileResult, tag};
 use crate::source::SampleType;
