@@ -4,13 +4,13 @@ use super::scan::MAX_ANGLE;
 use crate::error::{Error, Result};
 use std::time::Duration;
 
-/// Longest time that a flag takes.
+/// Longest time that a flag accepts.
 const LONGEST_TIME: Duration = Duration::from_secs(7 * 24 * 3600);
 
-/// Largest size that a flag takes: one pebibyte.
+/// Largest size that a flag accepts: one pebibyte.
 const LARGEST_SIZE: u64 = 1 << 50;
 
-/// Reads a size in bytes: a number with an optional suffix K, M, G or T (powers of 1024).
+/// Parses a size in bytes: a number with an optional suffix K, M, G or T (powers of 1024).
 ///
 /// # Errors
 /// [`Error::Usage`] that names the flag.
@@ -23,7 +23,7 @@ pub fn parse_size(text: &str, flag: &str) -> Result<u64> {
     }
 }
 
-/// A length of time above 0, at most a week: `90s`, `10m`, `1h 30m`; a bare number is seconds.
+/// Parses a time above 0 and at most a week: `90s`, `10m`, `1h 30m`; a bare number is in seconds.
 pub fn parse_time(text: &str, flag: &str) -> Result<Duration> {
     let seconds = text.trim().parse().ok().and_then(|seconds| Duration::try_from_secs_f64(seconds).ok());
     match seconds.or_else(|| humantime::parse_duration(text.trim()).ok()) {
@@ -34,7 +34,7 @@ pub fn parse_time(text: &str, flag: &str) -> Result<Duration> {
     }
 }
 
-/// A number of degrees.
+/// Checks an angle in degrees, or the default if none is given.
 pub(super) fn degrees(value: Option<f64>, flag: &str, default: f64) -> Result<f64> {
     match value.unwrap_or(default) {
         angle if !angle.is_finite() => Err(Error::usage(format!("{flag}: {angle} is not a finite number"))),

@@ -1,7 +1,7 @@
 //! Writing slices: a file is complete once it has its final name.
 //!
-//! A [`Target`] defines place and format; a [`SliceWriter`] ensures that every slice is written once, and passes it to the
-//! format's [`Sink`].
+//! A [`Target`] defines place and format; a [`SliceWriter`] ensures that every slice is written once, and passes it to
+//! the format's [`Sink`].
 
 mod compression;
 mod directory;

@@ -3,7 +3,6 @@
 //! An output `NAME` refers to `NAME.parts/ID/part-000.h5` and so on. The identifier differs between runs, so an output
 //! keeps its parts until another one has replaced it. The parts are in `.NAME.unfinished.parts` until all slices are
 //! written; they get their final names before the output gets its own, which makes all of them valid in one step.
-//! get their final names before the output gets its own, which makes all of them valid in one step.
 
 use super::description::VolumeDescription;
 use super::paths::{remove, unfinished};
