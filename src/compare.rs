@@ -81,7 +81,7 @@ impl Range {
         Ok(())
     }
 
-    /// Difference between the largest and the smallest value; 0 without values.
+    /// Returns the difference between the largest and the smallest value; 0 without values.
     pub fn span(&self) -> f64 {
         (self.max - self.min).max(0.0)
     }

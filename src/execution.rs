@@ -202,7 +202,7 @@ impl Execution {
         output.check_compression(args.compression.unwrap_or_default())
     }
 
-    /// Host memory that the run may use, in bytes.
+    /// Returns the host memory that the run may use, in bytes.
     pub fn host_memory(&self) -> u64 {
         self.memory.unwrap_or_else(|| memory::available() / 2)
     }

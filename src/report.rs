@@ -152,7 +152,7 @@ fn clipped(message: &str) -> String {
     message.lines().map(clip).collect::<Vec<_>>().join("\n")
 }
 
-/// How progress is shown.
+/// Display of progress.
 #[derive(
     Clone, Copy, Debug, PartialEq, Eq, Default, Display, EnumString, IntoStaticStr, VariantArray, Serialize, Deserialize,
 )]

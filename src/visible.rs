@@ -19,8 +19,8 @@ fn escaped(text: &str, kept: fn(char) -> bool) -> Cow<'_, str> {
     }
     let mut shown = String::with_capacity(text.len() + 16);
     for c in text.chars() {
-        // writing to a string cannot fail; control characters below U+0020 other than line breaks and tabs become
-        // `\x1b` and so on
+        // writing to a string cannot fail; characters that JSON allows unescaped in a string become JSON escapes such
+        // as `\u202e`
         let _ = match c {
             '\n' | '\r' | '\t' if replaced(c) => write!(shown, "{}", c.escape_default()),
             '\0'..'\x20' if replaced(c) => write!(shown, "\\x{:02x}", u32::from(c)),

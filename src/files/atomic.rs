@@ -41,7 +41,7 @@ impl AtomicFile {
     /// Renames the file to its final name, replacing an existing one.
     ///
     /// # Errors
-    /// Those of the system; the temporary file is then removed.
+    /// Errors of the system; the temporary file is then removed.
     pub fn finish(self) -> Result<()> {
         fs::rename(&self.temporary, &self.path) // dropping then finds no temporary file
     }
@@ -65,11 +65,11 @@ pub fn temporary_path(path: &Path) -> Result<PathBuf> {
     Ok(path.with_file_name(name))
 }
 
-/// Writes a file that appears complete or not at all, replacing an existing one. Symbolic links are followed; devices and
-/// pipes are written to directly.
+/// Writes a file that appears complete or not at all, replacing an existing one. Symbolic links are followed; devices
+/// and pipes are written to directly.
 ///
 /// # Errors
-/// Those of the system.
+/// Errors of the system.
 pub fn write_atomically(path: &Path, content: impl AsRef<[u8]>) -> Result<()> {
     if fs::metadata(path).is_ok_and(|meta| !meta.is_file() && !meta.is_dir()) {
         return fs::write(path, content);

@@ -106,7 +106,7 @@ mod tests {
             (0o770, false, false),
             (0o702, false, false),
             (0o777, false, false),
-            // as /tmp
+            // like /tmp
             (0o1777, false, true),
         ] {
             chmod(&path("own"), mode);

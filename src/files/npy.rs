@@ -82,7 +82,7 @@ fn number(kind: &str) -> Option<fn(&[u8]) -> String> {
 mod tests {
     use super::*;
 
-    /// A file of NumPy as its documentation describes it.
+    /// Returns a NumPy file as the documentation of NumPy describes it.
     fn file(version: u8, kind: &str, shape: &str, values: &[u8]) -> Vec<u8> {
         let header = format!("{{'descr': '{kind}', 'fortran_order': False, 'shape': {shape}, }}\n");
         let mut file = MAGIC.to_vec();

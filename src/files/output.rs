@@ -83,7 +83,7 @@ impl OutputFile {
     /// Returns another file next to this one that the same flag stands for.
     ///
     /// # Errors
-    /// Those of [`OutputFile::new`].
+    /// The errors of [`OutputFile::new`].
     pub fn beside(&self, path: &Path, kind: OutputKind) -> Result<OutputFile> {
         OutputFile::new(&self.flag, path, kind, &self.inputs, self.overwrite)
     }

@@ -17,7 +17,7 @@ const PAUSE: i64 = 100_000_000;
 /// them.
 ///
 /// # Errors
-/// Those of the system, and one that tells what kind of file it is.
+/// Errors of the system, and one that tells what kind of file it is.
 pub fn open_regular(path: &Path) -> Result<File> {
     // files of other kinds are not even opened, as opening a device may have an effect
     refuse_other(std::fs::metadata(path)?.file_type())?;
@@ -43,7 +43,7 @@ fn open_at_once(path: &Path) -> Result<File> {
 /// set, in which case the result is `None`.
 ///
 /// # Errors
-/// Those of [`open_regular`], and of reading.
+/// The errors of [`open_regular`], and of reading.
 pub fn read_once(path: &Path, most: usize, stop: &AtomicBool) -> Result<Option<Vec<u8>>> {
     let mut file = open_once(path)?;
     let mut bytes = Vec::new();

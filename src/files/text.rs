@@ -32,7 +32,7 @@ pub fn read_text_once(path: &Path, flag: &str, stop: &AtomicBool) -> error::Resu
 /// Reads the text of a file of numbers that is opened once. The text of a NumPy file (`.npy`) has one number a line.
 ///
 /// # Errors
-/// Those of [`read_text_once`], with [`error::Error::Input`] instead of [`error::Error::Usage`].
+/// The errors of [`read_text_once`], with [`error::Error::Input`] instead of [`error::Error::Usage`].
 pub fn read_numbers(path: &Path, flag: &str, stop: &AtomicBool) -> error::Result<String> {
     let text = bytes_once(path, flag, stop)?.and_then(|bytes| match npy::is_npy(&bytes) {
         true => npy::lines(&bytes).map_err(Error::other),

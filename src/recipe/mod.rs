@@ -152,7 +152,7 @@ impl Recipe {
         Recipe { scan, steps: Steps { tilt, ..self.steps.clone() }, ..self.clone() }
     }
 
-    /// Unit of values in slices.
+    /// Returns the unit of values in slices.
     pub fn unit(&self) -> String {
         self.slice.unit()
     }
@@ -191,7 +191,7 @@ impl RowFilterRecipe {
 }
 
 impl KernelChoice {
-    /// Error bound of slices with interpolation `exact`.
+    /// Returns the error bound of slices with interpolation `exact`.
     pub fn bound(&self) -> f64 {
         self.accuracy.unwrap_or(Bound::usual(self.mode).accuracy)
     }

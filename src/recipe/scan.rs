@@ -178,7 +178,7 @@ impl SliceGrid {
         Ok(SliceGrid { pixel_size, ..SliceGrid::default() })
     }
 
-    /// Unit of values in slices.
+    /// Returns the unit of values in slices.
     pub fn unit(&self) -> String {
         format!("per {}", self.pixel_size.as_ref().map_or("pixel", |size| &size.unit).replace('µ', "u"))
     }

@@ -9,7 +9,7 @@ use strum::{Display, EnumString, IntoStaticStr, VariantArray};
 use weezl::BitOrder;
 use zstd::bulk::Compressor;
 
-/// How samples are compressed in files.
+/// Compression of samples in files.
 #[derive(
     Debug, Clone, Copy, PartialEq, Eq, Default, Display, EnumString, IntoStaticStr, VariantArray, Serialize, Deserialize,
 )]

@@ -24,7 +24,7 @@ pub(super) enum TagValue {
 }
 
 impl TiffKind {
-    /// Number of bytes of an offset.
+    /// Returns the number of bytes of an offset.
     fn offset_bytes(self) -> usize {
         match self {
             TiffKind::Classic => 4,
@@ -32,7 +32,7 @@ impl TiffKind {
         }
     }
 
-    /// Number of bytes of the number of tags.
+    /// Returns the number of bytes of the number of tags.
     fn count_bytes(self) -> usize {
         match self {
             TiffKind::Classic => 2,
@@ -40,12 +40,12 @@ impl TiffKind {
         }
     }
 
-    /// Number of bytes of a tag in a directory: number, type, count, and value or its offset.
+    /// Returns the number of bytes of a tag in a directory: number, type, count, and value or its offset.
     fn tag_bytes(self) -> usize {
         4 + 2 * self.offset_bytes()
     }
 
-    /// Number of bytes of the header of a file.
+    /// Returns the number of bytes of the header of a file.
     pub fn header_bytes(self) -> usize {
         2 * self.offset_bytes()
     }

@@ -4,7 +4,7 @@ use crate::error::{Error, Result};
 use serde::{Deserialize, Serialize};
 use strum::{Display, EnumString, IntoStaticStr, VariantArray};
 
-/// How a sample is stored.
+/// Type of a stored sample.
 #[derive(
     Debug, Clone, Copy, PartialEq, Eq, Default, Display, EnumString, IntoStaticStr, VariantArray, Serialize, Deserialize,
 )]
@@ -28,7 +28,7 @@ impl Dtype {
         matches!(self, Dtype::U16 | Dtype::U8)
     }
 
-    /// Number of bytes of one sample.
+    /// Returns the number of bytes of one sample.
     pub fn bytes(self) -> usize {
         match self {
             Dtype::F32 => 4,

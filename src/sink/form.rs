@@ -31,17 +31,17 @@ impl PageForm {
         if self.is_big(pages) { TiffKind::Big } else { TiffKind::Classic }
     }
 
-    /// Number of rows of a strip.
+    /// Returns the number of rows of a strip.
     pub(super) fn rows_of_strip(&self) -> usize {
         (STRIP / (self.width * self.encoding.dtype.bytes())).clamp(1, self.height)
     }
 
-    /// Number of bytes of the samples of a page.
+    /// Returns the number of bytes of the samples of a page.
     pub(super) fn sample_bytes(&self) -> u64 {
         (self.width * self.height * self.encoding.dtype.bytes()) as u64
     }
 
-    /// Upper bound of the number of bytes of a file of one page.
+    /// Returns an upper bound of the number of bytes of a file of one page.
     pub(super) fn most_bytes(&self) -> u64 {
         let table = 16 * self.height as u64;
         let stamp =

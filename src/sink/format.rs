@@ -72,7 +72,8 @@ pub trait OutputFormat: Debug + Send + Sync {
         origin(&self.path_of(slice))
     }
 
-    /// Number of slices that are kept for [`--resume`](Self::resumable), but not yet in a file with its final name.
+    /// Returns the number of slices that are kept for [`--resume`](Self::resumable), but not yet in a file with its
+    /// final name.
     ///
     /// # Errors
     /// [`Error::Output`](crate::error::Error::Output) when there is an unfinished output, but it cannot be read.

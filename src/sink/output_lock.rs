@@ -30,7 +30,7 @@ impl<'a> OutputLock<'a> {
     /// Takes the lock for this process alone.
     ///
     /// # Errors
-    /// Those of [`OutputLock::take`].
+    /// The errors of [`OutputLock::take`].
     pub fn alone(target: &'a Target) -> Result<OutputLock<'a>> {
         OutputLock::take(target, LockMode::Exclusive, &format!("process {}", std::process::id()))
     }

@@ -135,7 +135,7 @@ impl EncodedPage<'_> {
         }
     }
 
-    /// Number of bytes of all strips.
+    /// Returns the number of bytes of all strips.
     pub fn bytes(&self) -> u64 {
         self.strips().map(|strip| strip.len() as u64).sum()
     }
@@ -169,7 +169,7 @@ impl EncodedPage<'_> {
 }
 
 impl PlacedPage {
-    /// Offset after the last strip.
+    /// Returns the offset after the last strip.
     pub fn end(&self) -> u64 {
         self.data + self.strips.iter().sum::<u64>()
     }

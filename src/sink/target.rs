@@ -118,7 +118,7 @@ impl Target {
         self.0.stored(run)
     }
 
-    /// Number of complete slices that are not yet in a file with its final name; see
+    /// Returns the number of complete slices that are not yet in a file with its final name; see
     /// [`OutputFormat::unfinished_slices`].
     ///
     /// # Errors

@@ -130,7 +130,7 @@ impl SliceWriter {
         move |index| stored.examine(index, &self.request)
     }
 
-    /// Encoding of the samples.
+    /// Returns the encoding of the samples.
     pub fn encoding(&self) -> Encoding {
         self.request.page.encoding
     }
@@ -146,7 +146,7 @@ impl SliceWriter {
     /// Writes slice `index`, row-major, `width * height` values. Slices come in any order.
     ///
     /// # Errors
-    /// Those of [`write_all`](Self::write_all).
+    /// The errors of [`write_all`](Self::write_all).
     pub fn write(&self, index: usize, data: &[f32]) -> Result<()> {
         self.write_all(&[(index, Pixels::Values(data))])
     }
@@ -195,8 +195,8 @@ impl SliceWriter {
         self.target.path_of(index)
     }
 
-    /// Number of values clamped so far: outside the range (or NaN) for integers, finite values that became infinite for
-    /// f16.
+    /// Returns the number of values clamped so far: outside the range (or NaN) for integers, finite values that became
+    /// infinite for f16.
     pub fn clamped(&self) -> u64 {
         self.clamped.load(Relaxed)
     }

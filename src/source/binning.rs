@@ -15,12 +15,12 @@ impl Binning {
     /// No binning.
     pub const NONE: Binning = Binning { by: 1, pages: false };
 
-    /// Number of rows of a page that form one binned row.
+    /// Returns the number of rows of a page that form one binned row.
     pub fn rows(self) -> usize {
         if self.pages { 1 } else { self.by }
     }
 
-    /// Number of pages that form one binned page.
+    /// Returns the number of pages that form one binned page.
     pub fn pages(self) -> usize {
         if self.pages { self.by } else { 1 }
     }
@@ -42,12 +42,12 @@ impl StoredRows {
         StoredRows { samples, by: 1, width: bins }
     }
 
-    /// Number of bins of a row after binning.
+    /// Returns the number of bins of a row after binning.
     pub fn bins(self) -> usize {
         self.width / self.by.max(1)
     }
 
-    /// Number of bytes of the stored rows that form one binned row.
+    /// Returns the number of bytes of the stored rows that form one binned row.
     pub fn row_bytes(self) -> usize {
         self.by * self.width * self.samples.sample.bytes()
     }

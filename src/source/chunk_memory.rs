@@ -67,7 +67,7 @@ impl ChunkMemory {
     /// second argument of `decode` tells whether all bytes of the chunk are needed, or only the wanted ones.
     ///
     /// # Errors
-    /// Those of `decode`.
+    /// The errors of `decode`.
     pub fn with_chunk<E>(
         &self,
         key: Option<ChunkKey>,

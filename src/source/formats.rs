@@ -23,7 +23,7 @@ impl Stack {
     /// Opens `spec` as [`open`](Self::open) does; decoded chunks may take a part of `memory`, in bytes.
     ///
     /// # Errors
-    /// Those of [`open`](Self::open).
+    /// The errors of [`open`](Self::open).
     pub fn open_within(spec: &str, flag: &str, memory: u64) -> Result<Stack> {
         Stack::open_by(spec, flag, memory, None)
     }
@@ -32,7 +32,7 @@ impl Stack {
     /// that the user has chosen as their order.
     ///
     /// # Errors
-    /// Those of [`open`](Self::open), and [`Error::Usage`] for formats without a choice of the order.
+    /// The errors of [`open`](Self::open), and [`Error::Usage`] for formats without a choice of the order.
     pub fn open_by(spec: &str, flag: &str, memory: u64, by: Option<usize>) -> Result<Stack> {
         if let (Some(_), Some(format)) = (by, Stack::other_format(spec).filter(|_| !edf::is_edf(spec))) {
             return Err(Error::usage(format!(

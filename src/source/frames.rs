@@ -16,22 +16,22 @@ pub(super) const MAX_PIXELS: u64 = 1 << 31;
 ///
 /// Opening only reads headers. Frames may be read from several threads at once.
 pub(super) trait Frames: Debug + Send + Sync {
-    /// Number of frames, above 0.
+    /// Returns the number of frames, above 0.
     fn count(&self) -> usize;
 
-    /// Width and height in pixels.
+    /// Returns the width and height in pixels.
     fn size(&self) -> (usize, usize);
 
-    /// Type of a stored sample.
+    /// Returns the type of a stored sample.
     fn sample(&self) -> SampleType;
 
-    /// Name of a frame for messages.
+    /// Returns the name of a frame for messages.
     fn name(&self, frame: usize) -> String;
 
-    /// Text that identifies the frames without reading them.
+    /// Returns text that identifies the frames without reading them.
     fn fingerprint(&self) -> String;
 
-    /// The files, in order.
+    /// Returns the paths of the files, in order.
     fn files(&self) -> &[PathBuf];
 
     /// Remarks for the user about the files.
@@ -60,8 +60,8 @@ pub(super) trait Frames: Debug + Send + Sync {
     /// it was opened.
     fn read_rows(&self, frame: usize, rows: Range<usize>, out: &mut [f32]) -> Result<()>;
 
-    /// Form in which [`read_stored`](Self::read_stored) returns the samples of every frame: as they are stored, or as
-    /// f32.
+    /// Returns the form in which [`read_stored`](Self::read_stored) reads samples of every frame: as they are
+    /// stored, or as f32.
     fn stored(&self) -> StoredSamples {
         StoredSamples::F32
     }
@@ -69,7 +69,7 @@ pub(super) trait Frames: Debug + Send + Sync {
     /// Reads rows of one frame in the form of [`stored`](Self::stored), `[row][pixel]`.
     ///
     /// # Errors
-    /// Those of [`read_rows`](Self::read_rows).
+    /// The errors of [`read_rows`](Self::read_rows).
     fn read_stored(&self, frame: usize, rows: Range<usize>, out: &mut [u8]) -> Result<()> {
         as_f32(out, |out| self.read_rows(frame, rows, out))
     }

@@ -18,7 +18,7 @@ pub enum InputKind {
     Hdf5,
 }
 
-/// How several frames of a field are combined.
+/// Method by which several frames of a field are combined.
 #[derive(
     Clone, Copy, Debug, PartialEq, Eq, Default, Display, EnumString, IntoStaticStr, VariantArray, Serialize, Deserialize,
 )]
@@ -76,7 +76,7 @@ pub struct OpenRequest<'a> {
 /// they are HDF5; it may wait for them.
 ///
 /// # Errors
-/// Those of opening a stack.
+/// The errors of opening a stack.
 pub fn open(request: OpenRequest, data: impl FnOnce(&str, &str) -> Result<Stack>) -> Result<Stacks> {
     let OpenRequest { kind, paths, datasets, binning, angles, memory } = request;
     let mut stacks = match kind {

@@ -88,7 +88,7 @@ impl Stack {
         Ok(stack)
     }
 
-    /// Number of bytes that reading takes in addition to the values.
+    /// Returns the number of bytes that reading takes in addition to the values.
     pub fn held(&self) -> u64 {
         self.frames.held()
     }
@@ -104,12 +104,12 @@ impl Stack {
         self.binning.by == 1 && self.frames.rows_are_apart()
     }
 
-    /// Binning of the pixels.
+    /// Returns the binning of the pixels.
     pub fn binning(&self) -> Binning {
         self.binning
     }
 
-    /// Number of pages in all files.
+    /// Returns the number of pages in all files.
     pub fn len(&self) -> usize {
         self.frames.count() / self.binning.pages()
     }
@@ -119,27 +119,27 @@ impl Stack {
         self.len() == 0
     }
 
-    /// Number of pixels in a row (detector bins).
+    /// Returns the number of pixels in a row (detector bins).
     pub fn width(&self) -> usize {
         self.frames.size().0 / self.binning.by
     }
 
-    /// Number of rows of each page.
+    /// Returns the number of rows of each page.
     pub fn height(&self) -> usize {
         self.frames.size().1 / self.binning.rows()
     }
 
-    /// Type of a sample as the files store it.
+    /// Returns the type of a sample as the files store it.
     pub fn sample(&self) -> SampleType {
         self.frames.sample()
     }
 
-    /// Flag that named the stack, for messages.
+    /// Returns the flag that named the stack, for messages.
     pub fn flag(&self) -> &str {
         &self.flag
     }
 
-    /// Flag with its value, for messages.
+    /// Returns the flag with its value, for messages.
     pub fn title(&self) -> String {
         format!("{} {}", self.flag, self.spec)
     }
@@ -149,7 +149,7 @@ impl Stack {
         self.frames.files()
     }
 
-    /// Number of files, and the names of the first, the second and the last one.
+    /// Returns the number of files, and the names of the first, the second and the last one.
     pub fn file_names(&self) -> FileNames {
         let files = self.files();
         let places = [0, 1, files.len().saturating_sub(1)];
@@ -204,8 +204,8 @@ impl Stack {
         Ok(())
     }
 
-    /// Layout of the rows that [`read_stored`](Self::read_stored) returns: as stored, before binning; or as f32 and
-    /// binned, where frames are converted anyway.
+    /// Returns the layout of the rows that [`read_stored`](Self::read_stored) returns: as stored, before binning; or as
+    /// f32 and binned, where frames are converted anyway.
     pub fn stored(&self) -> StoredRows {
         match self.converts() {
             true => StoredRows::unbinned(StoredSamples::F32, self.width()),
@@ -223,7 +223,7 @@ impl Stack {
     /// binned yet, every frame that forms the page contributes all of its rows that form the given ones, in order.
     ///
     /// # Errors
-    /// Those of [`read_rows`](Self::read_rows).
+    /// The errors of [`read_rows`](Self::read_rows).
     pub fn read_stored(&self, page: usize, runs: &[Range<usize>], out: &mut [u8]) -> Result<()> {
         let (stored, rows) = (self.stored(), self.binning.rows());
         let count: usize = runs.iter().map(Range::len).sum();

@@ -54,7 +54,7 @@ pub(super) struct ChunkTree {
 }
 
 impl ChunkTree {
-    /// Number of bytes of the tree of this number of frames.
+    /// Returns the number of bytes of the tree of this number of frames.
     pub fn bytes(frames: usize) -> u64 {
         let mut nodes = frames.div_ceil(CHILDREN);
         let mut all = nodes;

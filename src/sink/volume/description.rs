@@ -54,7 +54,7 @@ impl VolumeDescription {
         description
     }
 
-    /// Side of a pixel and its unit of length, if known.
+    /// Returns the side of a pixel and its unit of length, if known.
     pub(super) fn pixel_size(&self) -> Option<(f64, String)> {
         let (value, unit) = self.stamp.as_ref()?.pixel_size.as_deref()?.split_once(' ')?;
         Some((value.parse().ok()?, unit.to_owned()))
@@ -71,7 +71,7 @@ impl VolumeDescription {
         if self.stamp.is_some() { PageContent::Slices } else { PageContent::Pages }
     }
 
-    /// Type of the samples, for reading them.
+    /// Returns the type of the samples, for reading them.
     pub(super) fn sample(&self) -> SampleType {
         match self.dtype {
             Dtype::F32 => SampleType::F32,
@@ -81,7 +81,7 @@ impl VolumeDescription {
         }
     }
 
-    /// Number of bytes of an uncompressed slice.
+    /// Returns the number of bytes of an uncompressed slice.
     #[cfg(feature = "hdf5")]
     pub(super) fn slice_bytes(&self) -> usize {
         self.width.saturating_mul(self.height).saturating_mul(self.dtype.bytes())

@@ -17,7 +17,7 @@ pub fn part_name(part: usize) -> String {
     format!("part-{part:03}.h5")
 }
 
-/// Number of slices in a part: slice `i` of the output is in part `i` modulo the number of parts.
+/// Returns the number of slices in a part: slice `i` of the output is in part `i` modulo the number of parts.
 pub fn slices_of_part(slices: usize, parts: usize, part: usize) -> usize {
     slices.saturating_sub(part).div_ceil(parts)
 }
@@ -58,7 +58,7 @@ impl PartDirectories {
     /// Makes the empty hidden directory.
     ///
     /// # Errors
-    /// Those of the system, and an existing file at the path of the parent of the final directory.
+    /// Errors of the system, and an existing file at the path of the parent of the final directory.
     pub fn make(&self, description: &VolumeDescription) -> io::Result<PathBuf> {
         let (hidden, named) = (self.hidden(), self.named(description));
         if let Some(parent) = named.parent().filter(|parent| parent.symlink_metadata().is_ok() && !parent.is_dir()) {

@@ -70,7 +70,7 @@ impl DecodeBuffers {
         Ok(())
     }
 
-    /// Number of bytes of this memory.
+    /// Returns the number of bytes of this memory.
     pub fn held(&self) -> usize {
         self.bytes.capacity() + self.other.capacity() + self.spare.capacity()
     }

@@ -165,7 +165,7 @@ impl ChunkedValues {
         decoded.map_err(|e| e.to_string())
     }
 
-    /// Number of bytes of a decoded chunk.
+    /// Returns the number of bytes of a decoded chunk.
     fn bytes(&self) -> usize {
         self.chunk.iter().product::<usize>() * self.size
     }
@@ -175,7 +175,7 @@ impl ChunkedValues {
         !self.pipeline.is_empty() && self.chunk[0] == 1 && 2 * self.chunk[1] >= self.shape[1]
     }
 
-    /// Number of bytes that the places of chunks take.
+    /// Returns the number of bytes that the places of chunks take.
     pub fn places_bytes(&self) -> u64 {
         size_of_val(&self.places[..]) as u64
     }

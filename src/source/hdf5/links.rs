@@ -21,7 +21,7 @@ const PATTERN_FILES: usize = 1 << 20;
 /// Opens a dataset.
 ///
 /// # Errors
-/// Those of the library, and one that names the link or dataset that leads to something other than a regular file.
+/// The errors of the library, and one that names the link or dataset that leads to something other than a regular file.
 pub fn dataset(at: &Group, path: &str) -> FileResult<Dataset> {
     open_dataset(at, path)?.map_err(|e| e.to_string())
 }

@@ -23,7 +23,7 @@ pub fn built_in() -> Result<()> {
 /// Opens a scan.
 ///
 /// # Errors
-/// Those of [`built_in`].
+/// The errors of [`built_in`].
 pub fn open(_: &Hdf5Input, _: bool, _: u64) -> Result<Stacks> {
     Err(missing())
 }
@@ -31,7 +31,7 @@ pub fn open(_: &Hdf5Input, _: bool, _: u64) -> Result<Stacks> {
 /// Reads the parameters of the acquisition.
 ///
 /// # Errors
-/// Those of [`built_in`].
+/// The errors of [`built_in`].
 pub fn measures(_: &Hdf5Input) -> Result<Hdf5Measures> {
     Err(missing())
 }
@@ -49,7 +49,7 @@ pub fn dataset_path(_: &str) -> Option<(&Path, Option<&str>)> {
 /// Opens a dataset as a stack.
 ///
 /// # Errors
-/// Those of [`built_in`].
+/// The errors of [`built_in`].
 pub fn stack(_: &Path, _: Option<&str>, _: &str, _: u64) -> Result<Stack> {
     Err(missing())
 }
@@ -57,7 +57,7 @@ pub fn stack(_: &Path, _: Option<&str>, _: &str, _: u64) -> Result<Stack> {
 /// Describes the contents of a file.
 ///
 /// # Errors
-/// Those of [`built_in`].
+/// The errors of [`built_in`].
 pub fn contents(_: &Path) -> Result<Hdf5Contents> {
     Err(missing())
 }

@@ -122,7 +122,7 @@ impl Volume {
         self.shape[0]
     }
 
-    /// Number of datasets whose chunks the library caches.
+    /// Returns the number of datasets whose chunks the library caches.
     pub fn chunked(&self) -> u64 {
         self.chunked
     }
@@ -138,7 +138,7 @@ impl Volume {
         (self.chunked * cache.bytes).min(all) + tables + 2 * self.chunk
     }
 
-    /// Width and height of a frame in pixels.
+    /// Returns the width and height of a frame in pixels.
     pub fn size(&self) -> (usize, usize) {
         let [_, height, width] = self.shape;
         (width, height)
@@ -149,8 +149,8 @@ impl Volume {
         stored(&self.dataset)
     }
 
-    /// Form in which samples are returned: as stored in the file, or in this machine's byte order if the library reads
-    /// them. Samples of 64 bits and 16-bit floats become f32.
+    /// Returns the form in which rows are read: as stored in the file, or in this machine's byte order if the
+    /// library reads them. Samples of 64 bits and 16-bit floats become f32.
     fn samples(&self) -> StoredSamples {
         let big_endian = match &self.access {
             Access::Direct(values) => values.big_endian,

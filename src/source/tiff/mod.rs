@@ -38,7 +38,7 @@ impl TiffPages {
     /// names, counted from 1, that the user has chosen as their order.
     ///
     /// # Errors
-    /// Those of [`Stack::open`](super::Stack::open).
+    /// The errors of [`Stack::open`](super::Stack::open).
     pub fn open(spec: &str, flag: &str, by: Option<usize>) -> Result<TiffPages> {
         let mut remarks = Vec::new();
         let paths = find(spec, flag, &TIFF, by, &mut remarks)?;

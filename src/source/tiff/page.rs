@@ -108,7 +108,7 @@ impl Page {
         run.map_or(Ok(()), |run| read_run(file, run, &mut out[from..]).map(drop))
     }
 
-    /// Number of tiles side by side.
+    /// Returns the number of tiles side by side.
     fn across(&self) -> usize {
         self.width.div_ceil(self.tile_width)
     }
@@ -128,7 +128,7 @@ impl Page {
         })
     }
 
-    /// Number of bytes of one row of a tile.
+    /// Returns the number of bytes of one row of a tile.
     fn row_bytes(&self) -> usize {
         self.tile_width * self.sample.bytes()
     }

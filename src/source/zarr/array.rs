@@ -130,12 +130,12 @@ impl ZarrArray {
         Ok(array)
     }
 
-    /// Number of chunks along each dimension.
+    /// Returns the number of chunks along each dimension.
     pub fn counts(&self) -> [usize; 3] {
         std::array::from_fn(|side| self.shape[side].div_ceil(self.chunk[side]))
     }
 
-    /// Number of files along each dimension.
+    /// Returns the number of files along each dimension.
     pub fn file_counts(&self) -> [usize; 3] {
         self.file_of(self.counts().map(|count| count - 1)).0.map(|last| last + 1)
     }
@@ -151,17 +151,17 @@ impl ZarrArray {
         self.chunk[1].min(self.shape[1] - band * self.chunk[1])
     }
 
-    /// Number of bytes of a row of a frame.
+    /// Returns the number of bytes of a row of a frame.
     pub fn row_bytes(&self) -> usize {
         self.shape[2] * self.sample.bytes()
     }
 
-    /// Number of bytes of a frame.
+    /// Returns the number of bytes of a frame.
     pub fn plane_bytes(&self) -> usize {
         self.shape[1] * self.row_bytes()
     }
 
-    /// Number of bytes of an uncompressed chunk.
+    /// Returns the number of bytes of an uncompressed chunk.
     pub fn chunk_bytes(&self) -> usize {
         self.chunk.iter().product::<usize>() * self.sample.bytes()
     }
@@ -182,7 +182,8 @@ impl ZarrArray {
         self.codec != ChunkCodec::default()
     }
 
-    /// Largest number of bytes of a stored chunk, as compressed data may be somewhat longer than uncompressed data.
+    /// Returns the largest number of bytes of a stored chunk, as compressed data may be somewhat longer than
+    /// uncompressed data.
     pub fn most_stored(&self) -> u64 {
         2 * self.chunk_bytes() as u64 + (1 << 16)
     }
@@ -200,7 +201,7 @@ impl ZarrArray {
         (frame * high + rows.start) * row..(frame * high + rows.end) * row
     }
 
-    /// Number of rows of a chunk that are best read at once: few if they can be read separately.
+    /// Returns the number of rows of a chunk that are best read at once: few if they can be read separately.
     pub fn rows_at_once(&self) -> usize {
         if self.is_encoded() { self.chunk[1] } else { ROWS_AT_ONCE.min(self.chunk[1]) }
     }
@@ -208,7 +209,7 @@ impl ZarrArray {
     /// Reads rows of a frame of a chunk, with the length that they have in the chunk.
     ///
     /// # Errors
-    /// Those of [`decode`](Self::decode).
+    /// The errors of [`decode`](Self::decode).
     pub fn read_rows(
         &self,
         stored: &StoredChunk,

@@ -22,7 +22,7 @@ impl StoredChunk {
     /// Opens the file of one chunk.
     ///
     /// # Errors
-    /// Those of the system.
+    /// Errors of the system.
     pub fn open(path: PathBuf) -> io::Result<StoredChunk> {
         Ok(StoredChunk { file: open_regular(&path)?, path, bytes: None })
     }

@@ -138,12 +138,12 @@ impl ExtensibleForm {
         (direct_supers <= supers).then_some(form)
     }
 
-    /// Number of data blocks of a super block.
+    /// Returns the number of data blocks of a super block.
     fn blocks(&self, number: u64) -> u64 {
         1 << (number / 2)
     }
 
-    /// Number of elements of each data block of a super block.
+    /// Returns the number of elements of each data block of a super block.
     fn elements(&self, number: u64) -> u64 {
         self.least << number.div_ceil(2)
     }
