@@ -9,8 +9,8 @@ use serde::Serialize;
 
 use crate::error::{Error, Result};
 
-/// The circle of pixels that count: centre `((w-1)/2, (h-1)/2)`, radius `fraction * min(w, h) / 2`
-/// pixels; the whole image without a fraction.
+/// Circle of the pixels that count, with centre `((w-1)/2, (h-1)/2)` and a radius of `fraction * min(w, h) / 2` pixels;
+/// the whole image without a fraction.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Mask {
     width: usize,
@@ -19,12 +19,12 @@ pub struct Mask {
 }
 
 impl Mask {
-    /// The mask of `width x height` images.
+    /// Creates the mask of `width x height` images.
     pub fn new(width: usize, height: usize, fraction: Option<f64>) -> Mask {
         Mask { width, height, radius: fraction.map(|fraction| fraction * width.min(height) as f64 / 2.0) }
     }
 
-    /// Does pixel `(x, y)` count?
+    /// Reports whether pixel `(x, y)` counts.
     pub fn contains(&self, x: usize, y: usize) -> bool {
         self.radius.is_none_or(|radius| {
             let dx = x as f64 - (self.width as f64 - 1.0) / 2.0;
@@ -33,7 +33,7 @@ impl Mask {
         })
     }
 
-    /// The pixels that count as `(index, x, y)`, row by row.
+    /// Iterates over the pixels that count as `(index, x, y)`, row by row.
     fn pixels(&self) -> impl Iterator<Item = (usize, usize, usize)> + use<> {
         let mask = *self;
         (0..mask.width * mask.height)
@@ -63,12 +63,12 @@ pub struct Range {
 }
 
 impl Range {
-    /// Nothing seen yet.
+    /// Creates the range of a reference of which no slice was added yet.
     pub fn new(mask: Mask) -> Range {
         Range { mask, min: f64::INFINITY, max: f64::NEG_INFINITY }
     }
 
-    /// Takes in one slice of the reference.
+    /// Adds one slice of the reference.
     pub fn add(&mut self, reference: &[f32]) -> Result<()> {
         self.mask.check(reference)?;
         for (index, ..) in self.mask.pixels() {
@@ -81,13 +81,13 @@ impl Range {
         Ok(())
     }
 
-    /// Largest less smallest value; 0 when nothing was seen.
+    /// Returns the difference between the largest and the smallest value; 0 without values.
     pub fn span(&self) -> f64 {
         (self.max - self.min).max(0.0)
     }
 }
 
-/// Where a pixel lies: `x` to the right, `y` downwards.
+/// Position of a pixel: `x` to the right, `y` downwards.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct Position {
     pub slice: usize,
@@ -95,38 +95,41 @@ pub struct Position {
     pub y: usize,
 }
 
-/// The verdict on A against the reference B, over the masked pixels of all slices.
+/// Result of the comparison of A with the reference B, over the masked pixels of all slices.
 ///
-/// Serialises with these names; JSON has no infinity, so an infinite (or undefined) number becomes
-/// `null`: `psnr` and `snr` of equal images, and all that is said under `non_finite`.
+/// Serialises with these names; JSON has no infinity, so an infinite (or undefined) number becomes `null`: `psnr` and
+/// `snr` of equal images, and all numbers mentioned under `non_finite`.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Comparison {
     /// `rms(A - B)`, in the unit of the images.
     pub rmse: f64,
-    /// `rms(A - B) / std(B)`. Against a constant reference 0 when all is equal, else infinite.
+    /// `rms(A - B) / std(B)`. Against a constant reference, 0 when all values are equal, otherwise infinite.
     pub nrmse: f64,
-    /// `20 log10(span(B) / rmse)` in dB, `span(B)` being the largest less the smallest reference value;
-    /// infinite for equal images.
+    /// `20 log10(span(B) / rmse)` in dB, where `span(B)` is the difference between the largest and the smallest
+    /// reference value; infinite for equal images.
     pub psnr: f64,
     /// `20 log10(rms(B) / rmse)` in dB; infinite for equal images.
     pub snr: f64,
-    /// Structural similarity (Wang et al. 2004: Gaussian window of sigma 1.5 and 11 x 11 pixels,
-    /// K1 = 0.01, K2 = 0.03, dynamic range `span(B)`, population covariances), the mean over those
-    /// masked pixels whose window lies inside the image and touches finite values alone. Against a
-    /// constant reference 1 when all is equal, else 0. Not a number when no window fits.
+    /// Structural similarity (Wang et al. 2004: Gaussian window of sigma 1.5 and 11 x 11 pixels, K1 = 0.01, K2 = 0.03,
+    /// dynamic range `span(B)`, population covariances).
+    ///
+    /// This is the mean over those masked pixels whose window lies inside the image and touches finite values alone.
+    /// Against a constant reference, it is 1 when all values are equal, otherwise 0. NaN when no window fits.
     pub ssim: f64,
     /// Largest `|A - B|`.
     pub max_abs: f64,
-    /// The first pixel with that difference, or the first non-finite pixel when there is one; none when
-    /// all is equal.
+    /// First pixel with the largest difference, or the first non-finite pixel when there is one; `None` when all values
+    /// are equal.
     pub max_at: Option<Position>,
-    /// Pixels that are infinite or not a number in A or in B. With any of them, or with no pixel at all,
-    /// nothing compares equal: `rmse`, `nrmse` and `max_abs` are infinite, `psnr` and `snr` are minus
-    /// infinity and `ssim` 0. The means and the range of B are those of the finite pixels.
+    /// Number of pixels that are infinite or NaN in A or in B.
+    ///
+    /// With any of them, or without any pixels, nothing compares equal: `rmse`, `nrmse` and `max_abs` are infinite,
+    /// `psnr` and `snr` are minus infinity and `ssim` is 0. The means and the range of B are those of the finite
+    /// pixels.
     pub non_finite: u64,
-    /// Pixels compared, finite or not.
+    /// Number of pixels compared, finite or not.
     pub pixels: u64,
-    /// Slices compared.
+    /// Number of slices compared.
     pub slices: u64,
     /// Mean of A.
     pub a_mean: f64,
@@ -140,17 +143,20 @@ pub struct Comparison {
     pub b_max: f64,
 }
 
-/// Second pass: takes pairs of slices and ends in a [`Comparison`].
+/// Second pass: takes pairs of slices and results in a [`Comparison`].
 #[derive(Clone, Debug)]
 pub struct Accumulator {
     range: Range,
     slices: u64,
     pixels: u64,
     non_finite: u64,
-    /// Finite pixels, their means and the sum of squares about the mean of B.
+    /// Number of finite pixels.
     finite: u64,
+    /// Mean of the finite pixels of A.
     a_mean: f64,
+    /// Mean of the finite pixels of B.
     b_mean: f64,
+    /// Sum of the squares of the finite pixels of B about their mean.
     b_squares: f64,
     squares: f64,
     max_abs: f64,
@@ -161,7 +167,7 @@ pub struct Accumulator {
 }
 
 impl Accumulator {
-    /// An accumulator for the images, the mask and the reference that `range` has seen.
+    /// Creates an accumulator for the images, the mask and the reference of `range`.
     pub fn new(range: Range) -> Accumulator {
         Accumulator {
             range,
@@ -181,7 +187,7 @@ impl Accumulator {
         }
     }
 
-    /// Takes in one pair of slices; `slice` is the number to report in [`Comparison::max_at`].
+    /// Adds one pair of slices; `slice` is the number to report in [`Comparison::max_at`].
     pub fn add(&mut self, slice: usize, a: &[f32], b: &[f32]) -> Result<()> {
         let mask = self.range.mask;
         mask.check(a)?;
@@ -230,7 +236,7 @@ impl Accumulator {
         Ok(())
     }
 
-    /// The verdict.
+    /// Returns the result of the comparison.
     pub fn finish(self) -> Comparison {
         let count = self.finite as f64;
         let bad = self.non_finite > 0 || self.pixels == 0;
@@ -281,10 +287,10 @@ pub fn images(width: usize, height: usize, mask: Option<f64>, a: &[f32], b: &[f3
     Ok(accumulator.finish())
 }
 
-/// Taps of the SSIM window.
+/// Number of taps of the SSIM window along each side.
 const TAPS: usize = 11;
 
-/// The sum of the SSIM over the masked pixels with a whole and finite window, and how many they are.
+/// Returns the sum of the SSIM over the masked pixels with a complete and finite window, and their number.
 fn ssim(mask: Mask, span: f64, a: &[f32], b: &[f32]) -> (f64, u64) {
     let Mask { width, height, .. } = mask;
     if width < TAPS || height < TAPS {
@@ -299,7 +305,7 @@ fn ssim(mask: Mask, span: f64, a: &[f32], b: &[f32]) -> (f64, u64) {
     let rows: Vec<(f64, u64)> = (half..height - half)
         .into_par_iter()
         .map(|y| {
-            // a, b, a a, b b and a b, weighted down the columns, then along the row.
+            // a, b, a a, b b and a b, weighted along the columns, then along the row
             let mut columns = vec![[0.0f64; 5]; width];
             for (k, tap) in taps.iter().enumerate() {
                 let start = (y + k - half) * width;
@@ -342,7 +348,7 @@ mod tests {
         (a - b).abs() <= 1e-12 * (1.0 + b.abs())
     }
 
-    /// Images of smooth waves, the first with noise and an offset.
+    /// Returns images of smooth waves, the first one with noise and an offset.
     fn pair(width: usize, height: usize, seed: u64) -> (Vec<f32>, Vec<f32>) {
         let mut rng = rand_chacha::ChaCha8Rng::seed_from_u64(seed);
         let b: Vec<f32> =
@@ -351,7 +357,7 @@ mod tests {
         (a, b)
     }
 
-    /// All slices straight from the definitions, with two-dimensional windows.
+    /// Compares all slices directly by the definitions, with two-dimensional windows.
     fn direct(width: usize, height: usize, mask: Option<f64>, pairs: &[(Vec<f32>, Vec<f32>)]) -> [f64; 5] {
         let (cx, cy) = ((width as f64 - 1.0) / 2.0, (height as f64 - 1.0) / 2.0);
         let inside = |i: usize| match mask {

@@ -19,48 +19,50 @@ use std::time::Duration;
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct Execution {
     pub files: Files,
-    /// Slices of the run; all if none.
+    /// Slices of the run; all if `None`.
     pub rows: Option<Span>,
-    /// The share of them that this job computes, of several that share an output.
+    /// Share of the slices that this job computes, if several jobs share an output.
     pub shard: Option<Shard>,
     pub devices: DeviceList,
-    /// Kernels are used without a check before the run.
+    /// True if kernels are used without a check before the run.
     pub skip_self_test: bool,
-    /// Of the host, in bytes.
+    /// Limit of the host memory in bytes.
     pub memory: Option<u64>,
-    /// Of each device, in bytes.
+    /// Limit of the memory of each device in bytes.
     pub device_memory: Option<u64>,
     pub output: Option<Target>,
     pub existing: Existing,
     pub preview: Option<PathBuf>,
-    /// Where the histogram goes; of a shard, with its number in the name. So do sections.
+    /// File of the histogram; the name contains the number of the shard, if there is one.
     pub histogram: Option<PathBuf>,
+    /// File of the sections; the name contains the number of the shard, if there is one.
     pub sections: Option<PathBuf>,
-    /// Where the report goes: a page if it ends in .html, of a shard with its number in the name, else JSON.
+    /// File of the report: a page if the name ends in .html, which then contains the number of the shard, otherwise
+    /// JSON.
     pub report: Option<PathBuf>,
     pub save_config: Option<PathBuf>,
     pub dry_run: bool,
-    /// Wait for files until nothing has come for so long.
+    /// Time without new files after which the wait for files ends.
     pub watch: Option<Duration>,
-    /// Pages that will come.
+    /// Number of pages that are expected.
     pub expect: Option<usize>,
     pub messages: Messages,
 }
 
-/// Where the input lies.
+/// Locations of the input.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct Files {
     pub stacks: StackPaths,
-    /// One angle a line.
+    /// Text file with one angle a line.
     pub angles: Option<PathBuf>,
-    /// One shift of the axis a line.
+    /// Text file with one shift of the axis a line.
     pub center_shifts: Option<PathBuf>,
-    /// The run file.
+    /// Run file.
     pub config: Option<PathBuf>,
 }
 
-/// What becomes of slices that are there.
+/// Treatment of existing slices.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Existing {
@@ -68,12 +70,12 @@ pub enum Existing {
     #[default]
     Refuse,
     Overwrite,
-    /// Complete ones of this run are kept.
+    /// Complete slices of this run are kept.
     Resume,
 }
 
 impl Files {
-    /// What the flags name.
+    /// Collects the files that flags name.
     pub fn new(input: &InputArgs, scan: &ScanArgs) -> Files {
         let data = [&input.sinograms, &input.projections, &input.hdf5, &input.raw].into_iter().flatten().next();
         Files {
@@ -90,7 +92,7 @@ impl Files {
         }
     }
 
-    /// All that the input was read from, beside files in directories.
+    /// Returns all paths that the input was read from, except files in directories.
     pub fn all(&self) -> impl Iterator<Item = &Path> {
         let StackPaths { data, flats, flats2, darks, order_by: _ } = &self.stacks;
         let stacks = [Some(data), flats.as_ref(), flats2.as_ref(), darks.as_ref()];
@@ -101,7 +103,7 @@ impl Files {
 }
 
 impl Execution {
-    /// Types and checks merged flags, as far as that goes without a device or a data file.
+    /// Converts and checks merged flags, as far as that is possible without a device or a data file.
     ///
     /// # Errors
     /// [`Error::Usage`] that names the flag.
@@ -150,17 +152,17 @@ impl Execution {
         Ok(execution)
     }
 
-    /// Whether values of slices are needed beside the samples that are written, and more than counts of them.
+    /// Reports whether the values of slices are needed in addition to the samples that are written and to their counts.
     pub fn keeps_values(&self) -> bool {
         self.preview.is_some() || self.sections.is_some() || self.page().is_some()
     }
 
-    /// Whether the values of slices are counted.
+    /// Reports whether the values of slices are counted.
     pub fn counts_values(&self) -> bool {
         self.histogram.is_some() || self.page().is_some()
     }
 
-    /// The file of `--report`, if that is to be a page.
+    /// Returns the file of `--report` if it is a page.
     pub fn page(&self) -> Option<&Path> {
         self.report.as_deref().filter(|path| is_page(path))
     }
@@ -200,18 +202,19 @@ impl Execution {
         output.check_compression(args.compression.unwrap_or_default())
     }
 
-    /// Memory of the host that the run may use, in bytes.
+    /// Returns the host memory that the run may use, in bytes.
     pub fn host_memory(&self) -> u64 {
         self.memory.unwrap_or_else(|| memory::available() / 2)
     }
 }
 
-/// Whether a report of this name is a page, and not JSON.
+/// Reports whether a report with this name is a page rather than JSON.
 fn is_page(path: &Path) -> bool {
     path.extension().is_some_and(|extension| extension == "html")
 }
 
-/// A file with this extension that is made of a job's slices: `name-2of8.json` for shard 2 of 8, which has a part of them.
+/// Returns the name of a file made from the slices of a job, and checks its extension: `name-2of8.json` for shard 2 of
+/// 8, which has only a part of them.
 fn named_by_shard(
     path: &Option<PathBuf>,
     flag: &str,

@@ -1,9 +1,9 @@
 //! Histograms: exact counts in bins that depend only on the values, not on their order.
 //!
-//! Bins are `[k * 2^e, (k + 1) * 2^e)` with one exponent `e` for all. It follows from the smallest and the largest value:
-//! the smallest at which at most [`BINS`] bins reach from one to the other, but no bin is narrower than the step between
-//! neighbouring `f32` at the larger magnitude. When the range grows, so does `e`, and neighbouring bins are merged; so any
-//! parts of the data, added up in any order, give the same counts.
+//! Bins are `[k * 2^e, (k + 1) * 2^e)` with one exponent `e` for all. It follows from the smallest and the largest
+//! value: `e` is the smallest exponent at which at most [`BINS`] bins reach from one to the other, but no bin is
+//! narrower than the step between neighbouring `f32` at the larger magnitude. When the range grows, so does `e`, and
+//! neighbouring bins are merged; thus, any parts of the data, added up in any order, give the same counts.
 
 use crate::numbers::floor;
 use serde::{Serialize, Serializer};
@@ -22,14 +22,14 @@ pub struct Histogram {
     bins: Option<Bins>,
 }
 
-/// The bins from that of the smallest to that of the largest value.
+/// Bins from the one of the smallest to the one of the largest value.
 #[derive(Clone, Debug, PartialEq)]
 struct Bins {
     extent: Extent,
     counts: Vec<u64>,
 }
 
-/// The smallest and the largest finite value.
+/// Smallest and largest finite value.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Extent {
     low: f32,
@@ -37,9 +37,9 @@ pub struct Extent {
 }
 
 impl Extent {
-    /// From the smallest to the largest value; `None` if there is no number between them.
+    /// Creates an extent from the smallest and the largest value; `None` unless both are finite and in this order.
     pub fn new(low: f32, high: f32) -> Option<Extent> {
-        // the sign of a zero must not depend on the order
+        // the sign of a zero must not depend on the order of values
         (low <= high && low.is_finite() && high.is_finite()).then_some(Extent { low: low + 0.0, high: high + 0.0 })
     }
 
@@ -47,14 +47,15 @@ impl Extent {
         Extent { low: self.low.min(other.low) + 0.0, high: self.high.max(other.high) + 0.0 }
     }
 
-    /// What places a value in a bin: a value times the first number, rounded down, less the second one is the number of
-    /// its bin, counted from that of the smallest value. All this is exact in `f64`.
+    /// Returns the scale and the number of the first bin. The bin of a value, counted from the bin of the smallest
+    /// value, is the value times the scale, rounded down, minus the number of the first bin. All this is exact in
+    /// `f64`.
     pub fn places(self) -> [f64; 2] {
         let exponent = self.exponent();
         [2f64.powi(-exponent), self.ends(exponent).0.into()]
     }
 
-    /// `e` of the bins.
+    /// Returns the exponent `e` of the bins.
     fn exponent(self) -> i32 {
         let largest = self.low.abs().max(self.high.abs());
         let step = ((largest.to_bits() >> 23) as i32).max(1) - 127 - 23;
@@ -62,13 +63,14 @@ impl Extent {
         (step..).find(fits).unwrap_or(step)
     }
 
-    /// Numbers of the first bin and of the last.
+    /// Returns the numbers of the first and of the last bin.
     fn ends(self, exponent: i32) -> (i32, i32) {
         (bin(self.low, exponent), bin(self.high, exponent))
     }
 }
 
-/// The number of a value's bin. Bins are not narrower than the steps of `f32` at the value, so it is within 2^24.
+/// Returns the number of a value's bin. Bins are not narrower than the steps of `f32` at the value, so the number is
+/// within 2^24.
 fn bin(value: f32, exponent: i32) -> i32 {
     floor(f64::from(value) * 2f64.powi(-exponent))
 }
@@ -84,7 +86,7 @@ impl Bins {
         let (to, from) = (self.extent.exponent(), other.extent.exponent());
         let (first, _) = self.extent.ends(to);
         let (start, _) = other.extent.ends(from);
-        // bin numbers have fewer bits than that
+        // bin numbers have fewer than 31 bits
         let halvings = (to - from).min(31);
         for (number, count) in (start..).zip(&other.counts) {
             self.counts[((number >> halvings) - first) as usize] += count;
@@ -92,13 +94,14 @@ impl Bins {
     }
 }
 
-/// Lanes of the sums over a row: value `i` is added in lane `i % LANES`. Devices have a work-item for each.
+/// Number of lanes of the sums over a row: value `i` is added in lane `i % LANES`. Devices have a work-item for each
+/// lane.
 pub const LANES: usize = 64;
 
-/// Lanes that are summed at once, so that loops over them vectorise and their sums stay in registers.
+/// Number of lanes that are summed at once, so that loops over them vectorise and their sums stay in registers.
 const TOGETHER: usize = 8;
 
-/// Calls `each` with the values of [`TOGETHER`] lanes from lane `first` on, and with their places among these.
+/// Calls `each` with the values of [`TOGETHER`] lanes from lane `first` on, and with their places among these lanes.
 #[inline(always)]
 fn in_lanes(row: &[f32], first: usize, mut each: impl FnMut(usize, f32)) {
     let blocks = row.chunks_exact(LANES);
@@ -110,7 +113,7 @@ fn in_lanes(row: &[f32], first: usize, mut each: impl FnMut(usize, f32)) {
     remainder.iter().skip(first).take(TOGETHER).enumerate().for_each(|(lane, &value)| each(lane, value));
 }
 
-/// The sum of all lanes, as a work-group adds them up: the upper half to the lower until one is left.
+/// Sums all lanes as a work-group does: the upper half is added to the lower half until one lane is left.
 fn total(mut lanes: [f64; LANES]) -> f64 {
     let mut half = LANES / 2;
     while half > 0 {
@@ -120,7 +123,7 @@ fn total(mut lanes: [f64; LANES]) -> f64 {
     lanes[0]
 }
 
-/// The smallest and the largest finite value of a row, infinite if there is none, and the moments.
+/// Returns the smallest and the largest finite value of a row, infinite if there is none, and the moments of the row.
 fn of_row(row: &[f32]) -> ([f32; 2], Moments) {
     let (mut low, mut high, mut count) = ([f32::INFINITY; TOGETHER], [f32::NEG_INFINITY; TOGETHER], 0);
     let mut lanes = [0f64; LANES];
@@ -152,14 +155,15 @@ fn of_row(row: &[f32]) -> ([f32; 2], Moments) {
     (extremes, Moments { count, mean, squares: total(lanes) })
 }
 
-/// Separate counts of each bin: most values are in a few bins, and increments of one count wait for each other.
+/// Number of separate counts of each bin: most values are in a few bins, and increments of one count wait for each
+/// other.
 const COUNTS: usize = 4;
 
-/// Number of a value's bin by [`Extent::places`], or `none` if the value is not finite; without branches and conversions
-/// that do not vectorise.
+/// Returns the number of a value's bin by [`Extent::places`], or `none` if the value is not finite, without branches
+/// and conversions that do not vectorise.
 #[inline(always)]
 fn place(value: f32, [scale, first]: [f64; 2], none: u32) -> u32 {
-    // added to a small number, the last bits are the nearest whole number
+    // the last bits of the sum with this number are the nearest integer
     const ROUND: f64 = 6_755_399_441_055_744.0;
     let scaled = f64::from(value) * scale;
     let nearest = (scaled + ROUND) - ROUND;
@@ -168,7 +172,7 @@ fn place(value: f32, [scale, first]: [f64; 2], none: u32) -> u32 {
     if value.is_finite() { number } else { none }
 }
 
-/// Counts the values of a row in their bins, and those that are not finite after the last.
+/// Counts the values of a row in their bins, and those that are not finite after the last bin.
 fn count_row(row: &[f32], places: [f64; 2], counts: &mut [[u32; COUNTS]]) {
     const BLOCK: usize = 2 * COUNTS;
     let none = counts.len() as u32 - 1;
@@ -183,8 +187,8 @@ fn count_row(row: &[f32], places: [f64; 2], counts: &mut [[u32; COUNTS]]) {
 }
 
 impl Histogram {
-    /// The histogram of the values in some rows, each of less than 2^32, and the moments of each row. Values that are not
-    /// finite are counted separately.
+    /// Returns the histogram of the values in rows of less than 2^32 values each, and the moments of each row. Values
+    /// that are not finite are counted separately.
     pub fn of<'a>(rows: impl Iterator<Item = &'a [f32]> + Clone) -> (Histogram, Vec<Moments>) {
         let ([mut low, mut high], mut all) = ([f32::INFINITY, f32::NEG_INFINITY], 0);
         let mut moments = Vec::with_capacity(rows.size_hint().0);
@@ -207,8 +211,8 @@ impl Histogram {
         (Histogram { non_finite, bins: Some(bins) }, moments)
     }
 
-    /// From what a device counted in the bins from that of the smallest value on; there is no extent without a finite
-    /// value.
+    /// Creates a histogram from the counts of a device in the bins from the one of the smallest value on; `extent` is
+    /// `None` without a finite value.
     pub fn counted(extent: Option<Extent>, non_finite: u64, counts: &[u32]) -> Histogram {
         let bins = extent.map(|extent| {
             let mut bins = Bins::new(extent);
@@ -235,7 +239,7 @@ impl Histogram {
         ours.add(theirs);
     }
 
-    /// Statistics of all values, with their moments, and the counts.
+    /// Returns statistics of all values, whose moments are `moments`, and the counts.
     pub fn report(&self, moments: Moments) -> HistogramReport {
         let mut report = HistogramReport {
             count: 0,
@@ -267,8 +271,8 @@ impl Histogram {
 
 /// Number, mean and sum of squares about the mean of finite values.
 ///
-/// Sums are rounded, so they depend on the order: that of the lanes of a row ([`LANES`]), then rows and slices one after the
-/// other. It is the same everywhere, so the moments are, too.
+/// Sums are rounded, so they depend on the order, which is that of the lanes of a row ([`LANES`]), then rows and slices
+/// one after another. As this order is the same everywhere, the moments are as well.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Moments {
     pub count: u64,
@@ -282,7 +286,7 @@ impl Sum for Moments {
     }
 }
 
-/// The values of a slice, counted.
+/// Histogram and moments of a slice.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct CountedSlice {
     pub histogram: Histogram,
@@ -290,7 +294,7 @@ pub struct CountedSlice {
 }
 
 impl Moments {
-    /// The moments of both sets of values together.
+    /// Returns the moments of both sets of values together.
     pub fn with(self, other: Moments) -> Moments {
         if other.count == 0 {
             return self;
@@ -306,25 +310,26 @@ impl Moments {
     }
 }
 
-/// A histogram as it is reported, with these names in JSON. Without finite values numbers are `null` and there are no
+/// Histogram as it is reported, with these names in JSON. Without finite values, numbers are `null` and there are no
 /// bins.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct HistogramReport {
-    /// Finite values, the sum of all counts.
+    /// Number of finite values, which is the sum of all counts.
     pub count: u64,
-    /// Values that are infinite or not a number.
+    /// Number of values that are infinite or NaN.
     pub non_finite: u64,
     pub minimum: Option<f32>,
     pub maximum: Option<f32>,
     pub mean: Option<f64>,
-    /// Of the population.
+    /// Standard deviation of the population.
     pub standard_deviation: Option<f64>,
-    /// Percentage, and the value below which that share of the values lies; exact to a bin.
+    /// Percentages, each with the value below which that share of the values lies; exact to a bin.
     #[serde(serialize_with = "by_name")]
     pub percentiles: Vec<(f64, f64)>,
-    /// Lower edge of the first bin. Bin `i` holds values from `first_edge + i * bin_width` on, below that of the next.
+    /// Lower edge of the first bin. Bin `i` contains the values from `first_edge + i * bin_width` up to that of the
+    /// next bin.
     pub first_edge: Option<f64>,
-    /// A power of 2.
+    /// Width of a bin, a power of 2.
     pub bin_width: Option<f64>,
     pub counts: Vec<u64>,
 }
@@ -334,7 +339,8 @@ fn by_name<S: Serializer>(percentiles: &[(f64, f64)], serializer: S) -> Result<S
 }
 
 impl HistogramReport {
-    /// The value that `share` percent of the values do not exceed: the bin by count, and the position in it by rank.
+    /// Returns the value that `share` percent of the values do not exceed: the bin follows from the counts, and the
+    /// position in the bin from the rank.
     pub fn percentile(&self, share: f64) -> Option<f64> {
         let (first, width) = (self.first_edge?, self.bin_width?);
         let (low, high) = (f64::from(self.minimum?), f64::from(self.maximum?));
@@ -372,7 +378,7 @@ mod tests {
         })
     }
 
-    /// Any bits, and numbers as slices have them.
+    /// Returns values with any bits, and values like those of slices.
     fn value() -> impl Strategy<Value = f32> {
         prop_oneof![
             any::<u32>().prop_map(f32::from_bits),
@@ -429,7 +435,7 @@ mod tests {
                 let inside = finite.iter().filter(|&&v| f64::from(v) >= edge && f64::from(v) < edge + width).count();
                 prop_assert_eq!(count, inside as u64);
             }
-            // the first and the last bin are in use, and there are as many as the data allow
+            // the first and the last bin are in use, and there are as many bins as the data allow
             prop_assert!(report.counts[0] > 0 && *report.counts.last().unwrap() > 0);
             let (low, high) = (report.minimum.unwrap(), report.maximum.unwrap());
             let largest = low.abs().max(high.abs());

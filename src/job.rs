@@ -1,4 +1,4 @@
-//! A run: what it computes, and how and where.
+//! A run: its computation, and how and where it takes place.
 
 use crate::cli::ReconstructArgs;
 use crate::error::Result;
@@ -8,17 +8,17 @@ use crate::source::OpenRequest;
 use crate::steps::Tilt;
 use serde::{Deserialize, Serialize};
 
-/// A run, typed and checked. It is made once and never changed.
+/// Run with typed and checked flags, which is made once and never changed.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Job {
-    /// Everything that decides the bytes of slices.
+    /// Everything that determines the bytes of slices.
     pub recipe: Recipe,
-    /// Everything else.
+    /// Everything that does not affect the bytes of slices.
     pub execution: Execution,
 }
 
 impl Job {
-    /// Types and checks merged flags.
+    /// Converts and checks merged flags.
     ///
     /// # Errors
     /// [`Error::Usage`](crate::error::Error::Usage) that names the flag.
@@ -27,7 +27,7 @@ impl Job {
         Ok(Job { recipe: Recipe::new(args)?, execution: Execution::new(args)? })
     }
 
-    /// What opening the input takes; `angles` are those of an HDF5 file.
+    /// Returns the request to open the input; `angles` tells whether angles are read from an HDF5 file.
     pub fn open_request(&self, angles: bool) -> OpenRequest<'_> {
         let input = &self.recipe.input;
         OpenRequest {
@@ -40,12 +40,12 @@ impl Job {
         }
     }
 
-    /// The same about an axis at this position, in bins of the detector.
+    /// Returns this job with the axis at this position, in bins of the detector.
     pub fn about(&self, axis: f64) -> Job {
         Job { recipe: self.recipe.about(axis), execution: self.execution.clone() }
     }
 
-    /// The same with projections that are rotated by this tilt.
+    /// Returns this job with projections that are rotated by this tilt.
     pub fn tilted(&self, tilt: Option<Tilt>) -> Job {
         Job { recipe: self.recipe.tilted(tilt), execution: self.execution.clone() }
     }
@@ -57,7 +57,7 @@ mod tests {
     use crate::cli::{Cli, Command};
     use clap::Parser;
 
-    /// A job from flags as they stand at the prompt.
+    /// Parses a job from flags as on the command line.
     fn job(flags: &str) -> Job {
         let command = ["fbp", "reconstruct"].into_iter().chain(flags.split_whitespace());
         match Cli::try_parse_from(command).unwrap().command {

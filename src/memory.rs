@@ -1,18 +1,18 @@
-//! Host memory that a run may use: what is free, and what control groups and Slurm allow.
+//! Host memory that a run may use: free memory, limited by control groups and Slurm.
 
 use std::collections::BTreeSet;
 use std::path::{Component, Path, PathBuf};
 
-/// If nothing is known: 2 GiB.
+/// Memory that is assumed if nothing is known, in bytes: 2 GiB.
 const UNKNOWN: u64 = 2 << 30;
 
-/// Memory that the process may use, in bytes: the minimum of free memory, of what each of its control groups leaves, and
-/// of what Slurm grants the job on this node.
+/// Returns the memory that the process may use, in bytes: the minimum of the free memory, of the rest that each of its
+/// control groups allows, and of the memory that Slurm grants the job on this node.
 pub fn available() -> u64 {
     available_in(Path::new("/"), |name| std::env::var(name).ok())
 }
 
-/// The same for the system whose files are below `root`.
+/// Returns the memory that the process may use on the system whose files are below `root`.
 fn available_in(root: &Path, variable: impl Fn(&str) -> Option<String>) -> u64 {
     let limits = [free(root), groups(root), slurm(variable)];
     limits.into_iter().flatten().min().unwrap_or(UNKNOWN)
@@ -26,19 +26,20 @@ fn number(path: &Path) -> Option<u64> {
     read(path)?.trim().parse().ok()
 }
 
-/// The number after a name at the start of a line.
+/// Returns the number after a name at the beginning of a line.
 fn field(text: &str, name: &str) -> Option<u64> {
     let line = text.lines().find_map(|line| line.strip_prefix(name))?;
     line.split_whitespace().next()?.parse().ok()
 }
 
-/// Memory that the operating system can provide without swapping.
+/// Returns the memory that the operating system can provide without swapping.
 fn free(root: &Path) -> Option<u64> {
     let kib = field(&read(&root.join("proc/meminfo"))?, "MemAvailable:")?;
     kib.checked_mul(1 << 10)
 }
 
-/// Memory that the control groups of this process leave: a limit applies to all groups below it.
+/// Returns the memory that the control groups of this process leave; the limit of a group applies to all groups below
+/// it.
 fn groups(root: &Path) -> Option<u64> {
     let own = read(&root.join("proc/self/cgroup"))?;
     let mounts = read(&root.join("proc/self/mountinfo"))?;
@@ -64,7 +65,8 @@ fn groups(root: &Path) -> Option<u64> {
     least
 }
 
-/// What remains of a group's limit; cached files count as free, since the kernel drops them before it denies memory.
+/// Returns the rest of a group's limit; cached files count as free, since the kernel drops them before it denies
+/// memory.
 fn left_in(group: &Path, version2: bool) -> Option<u64> {
     let (limit, usage, cached) = match version2 {
         true => ("memory.max", "memory.current", ["inactive_file ", "active_file "]),
@@ -77,15 +79,15 @@ fn left_in(group: &Path, version2: bool) -> Option<u64> {
     Some(limit.saturating_sub(used))
 }
 
-/// A mounted tree of control groups.
+/// Mounted tree of control groups.
 struct Mount {
     point: PathBuf,
-    /// The group at the top of the mount.
+    /// Path of the group at the top of the mount.
     top: PathBuf,
 }
 
 impl Mount {
-    /// From a line of `mountinfo`, if it is a tree of this version with the memory controller.
+    /// Parses a line of `mountinfo`; `None` unless it is a tree of this version with the memory controller.
     fn parse(line: &str, version2: bool) -> Option<Mount> {
         let (mount, system) = line.split_once(" - ")?;
         let mut mount = mount.split(' ').skip(3);
@@ -100,7 +102,7 @@ impl Mount {
     }
 }
 
-/// What Slurm grants on this node: for the node, for each processor or for each GPU, in MiB.
+/// Returns the memory that Slurm grants on this node, given in MiB for the node, for each processor or for each GPU.
 fn slurm(variable: impl Fn(&str) -> Option<String>) -> Option<u64> {
     let mib = |name: &str| variable(name)?.parse::<u64>().ok().filter(|mib| *mib > 0);
     let count = |names: [&str; 2]| names.iter().find_map(|name| leading_number(&variable(name)?));
@@ -113,7 +115,7 @@ fn slurm(variable: impl Fn(&str) -> Option<String>) -> Option<u64> {
     Some(granted.saturating_mul(1 << 20))
 }
 
-/// The number in `4`, `4(x2)`, or `gpu:h100:4(S:0-1)`.
+/// Parses the number in `4`, `4(x2)`, or `gpu:h100:4(S:0-1)`.
 fn leading_number(text: &str) -> Option<u64> {
     let last = text.split('(').next()?.rsplit(':').next()?;
     last.parse().ok().filter(|count| *count > 0)
@@ -126,7 +128,7 @@ mod tests {
 
     const GIB: u64 = 1 << 30;
 
-    /// A system of files, and what may be used there.
+    /// Returns the available memory of a system with these files and environment variables.
     fn system(files: &[(&str, &str)], variables: &[(&str, &str)]) -> u64 {
         let root = tempfile::tempdir().unwrap();
         for (name, text) in files {
@@ -150,24 +152,24 @@ mod tests {
         let limit = (&*format!("{job}/memory.max"), "4294967296\n");
         let step = (&*format!("{job}/step_0/memory.max"), "max\n");
         assert_eq!(system(&[MEMORY, V2, own, limit, step], &[]), 4 * GIB);
-        // what others of the group use is gone; files that are only cached are not
+        // memory used by other processes of the group is gone; cached files are not
         let used = (&*format!("{job}/memory.current"), "3221225472\n");
         assert_eq!(system(&[MEMORY, V2, own, limit, step, used], &[]), GIB);
         let stat = (&*format!("{job}/memory.stat"), "anon 5\ninactive_file 1073741816\nactive_file 8\n");
         assert_eq!(system(&[MEMORY, V2, own, limit, step, used, stat], &[]), 2 * GIB);
-        // the innermost limit need not be the least
+        // the innermost limit need not be the smallest
         let own_limit = (&*format!("{job}/step_0/memory.max"), "8589934592\n");
         assert_eq!(system(&[MEMORY, V2, own, limit, own_limit], &[]), 4 * GIB);
     }
 
     #[test]
     fn groups_of_containers_count() {
-        // the group's path is the host's, the mount shows the container's own group
+        // the group's path is that of the host; the mount shows the container's own group
         let own = ("proc/self/cgroup", "0::/docker/abc\n");
         let mounts = ("proc/self/mountinfo", "9 1 0:2 /docker/abc /sys/fs/cgroup ro - cgroup2 cgroup rw\n");
         let limit = ("sys/fs/cgroup/memory.max", "2147483648");
         assert_eq!(system(&[MEMORY, mounts, own, limit], &[]), 2 * GIB);
-        // with a name space of its own, also from a group beside it
+        // with a cgroup namespace of its own, also from a group next to it
         for path in ["0::/\n", "0::/../../elsewhere\n"] {
             assert_eq!(system(&[MEMORY, V2, ("proc/self/cgroup", path), limit], &[]), 2 * GIB);
         }
@@ -197,7 +199,7 @@ mod tests {
         assert_eq!(of(&[("SLURM_MEM_PER_CPU", "512"), ("SLURM_JOB_CPUS_PER_NODE", "6(x2)")]), 3 * GIB);
         assert_eq!(of(&[("SLURM_MEM_PER_GPU", "2048"), ("SLURM_GPUS_ON_NODE", "2")]), 4 * GIB);
         assert_eq!(of(&[("SLURM_MEM_PER_GPU", "2048"), ("SLURM_GPUS_PER_NODE", "gpu:h100:3(S:0-1)")]), 6 * GIB);
-        // a share of something unknown limits nothing
+        // a share of an unknown amount limits nothing
         assert_eq!(of(&[("SLURM_MEM_PER_CPU", "512")]), 16 * GIB);
     }
 }

@@ -1,10 +1,10 @@
-//! What a user should know about a run: notes, and reasons to doubt its result.
+//! Remarks for the user about a run: notes, and reasons to doubt its result.
 
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use strum::{Display, VariantArray};
 
-/// Kinds of doubts, by the names that records and reports have for them.
+/// Kind of a doubt, named as in records and reports.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, Display, VariantArray)]
 #[serde(rename_all = "kebab-case")]
 #[strum(serialize_all = "kebab-case")]
@@ -41,13 +41,13 @@ pub enum DoubtKind {
     TiltedAxis,
 }
 
-/// A reason why slices may be wrong although the run succeeded.
+/// Reason why slices may be wrong although the run succeeded.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Doubt {
     pub name: DoubtKind,
-    /// What was found in the data.
+    /// Finding in the data.
     pub what: String,
-    /// What to do about it.
+    /// Advice to the user.
     pub advice: String,
 }
 
@@ -63,21 +63,21 @@ impl fmt::Display for Doubt {
     }
 }
 
-/// Something that a user should know.
+/// Remark for the user.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Remark {
-    /// A fact that explains what the program does.
+    /// Fact that explains the behaviour of the program.
     Note(String),
     Doubt(Doubt),
 }
 
 impl Remark {
-    /// A note.
+    /// Creates a note.
     pub fn note(text: impl Into<String>) -> Remark {
         Remark::Note(text.into())
     }
 
-    /// Without the word that says which of the two it is.
+    /// Returns the text without the prefix that distinguishes notes and warnings.
     pub fn text(&self) -> String {
         match self {
             Remark::Note(text) => text.clone(),
@@ -92,7 +92,7 @@ impl From<Doubt> for Remark {
     }
 }
 
-/// As it is printed.
+/// Formats the remark as it is printed, with the prefix `note` or `warning`.
 impl fmt::Display for Remark {
     fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
         match self {

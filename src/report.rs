@@ -1,7 +1,7 @@
 //! Output of a run: notes, progress, the summary and the JSON report.
 //!
-//! This is the only module that prints: results to stdout, everything else to stderr. Control characters in what is
-//! printed, which can only be part of quoted text, are shown as escapes.
+//! This is the only module that prints: results to stdout, everything else to stderr. Control characters in the output,
+//! which can only be part of quoted text, are shown as escapes.
 
 use crate::error::{Error, Result};
 use crate::files::{InputSet, OutputFile, OutputKind};
@@ -40,24 +40,23 @@ fn written(result: std::io::Result<()>) -> Result<()> {
     }
 }
 
-/// Whether errors are JSON, as all other messages are.
+/// True if errors are printed as JSON, like all other messages.
 static JSON: AtomicBool = AtomicBool::new(false);
 
-/// From now on [`failure`] prints JSON.
+/// Makes [`failure`] print JSON from now on.
 pub fn failures_as_json() {
     JSON.store(true, Relaxed);
 }
 
-/// Writes a line to stderr. What cannot be written is lost, and nothing else changes: slices and exit codes do not depend
-/// on who listens.
+/// Writes a line to stderr. Errors of writing are ignored, as slices and exit codes must not depend on them.
 fn print(text: &str) {
     let line = format!("{}\n", visible_lines(text));
     let mut stderr = std::io::stderr().lock();
     let _ = stderr.write_all(line.as_bytes()).and_then(|()| stderr.flush());
 }
 
-/// Does something during which a compiler may tell on stderr how many warnings it has for programs of others. What else is
-/// said meanwhile follows when it is done.
+/// Runs `work`, during which a compiler may print its number of warnings about another project's programs to stderr,
+/// without these lines. Other output to stderr follows when `work` is done.
 pub fn without_compiler_counts<T>(work: impl FnOnce() -> T) -> T {
     static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
     let _one = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
@@ -72,7 +71,7 @@ struct Aside {
 }
 
 impl Aside {
-    /// Begins to collect; `None` if the system does not let it.
+    /// Begins to collect stderr; `None` if the system does not allow it.
     fn new() -> Option<Aside> {
         let collected = File::from(memfd_create("stderr", MemfdFlags::CLOEXEC).ok()?);
         let stderr = fcntl_dupfd_cloexec(std::io::stderr(), 3).ok()?;
@@ -84,7 +83,7 @@ impl Aside {
 impl Drop for Aside {
     fn drop(&mut self) {
         let mut text = Vec::new();
-        // not while a message is written; one that cannot be passed on is lost as any other
+        // not while a message is written; errors are ignored, as for any message
         let mut stderr = std::io::stderr().lock();
         let _ = dup2_stderr(&self.stderr).map_err(std::io::Error::from).and_then(|()| {
             self.collected.rewind()?;
@@ -95,19 +94,19 @@ impl Drop for Aside {
     }
 }
 
-/// Whether a line is `4 warnings generated.`
+/// Reports whether a line has the form `4 warnings generated.`
 fn is_count(line: &[u8]) -> bool {
     let line = String::from_utf8_lossy(line);
     let words: Vec<&str> = line.split_whitespace().collect();
     matches!(words[..], [count, "warning" | "warnings", "generated."] if count.bytes().all(|b| b.is_ascii_digit()))
 }
 
-/// A message whose further lines are indented, so that a line break in quoted text begins no other message.
+/// Indents all lines of a message but the first, so that a line break in quoted text cannot begin another message.
 fn indented(text: &str) -> String {
     text.trim_end().replace('\n', "\n  ")
 }
 
-/// Prints why the program ends.
+/// Prints the error with which the program ends.
 pub fn failure(error: &Error) {
     let text = error.to_string();
     match JSON.load(Relaxed) {
@@ -116,7 +115,7 @@ pub fn failure(error: &Error) {
     }
 }
 
-/// Prints help, the version, or what is wrong with the arguments; returns the exit code.
+/// Prints help, the version, or an error in the arguments, and returns the exit code.
 pub fn usage(answer: &clap::Error) -> u8 {
     let code = answer.exit_code().clamp(0, 255) as u8;
     if !answer.use_stderr() {
@@ -137,7 +136,7 @@ pub fn usage(answer: &clap::Error) -> u8 {
     code
 }
 
-/// A message in which very long lines, which quote input, are shortened in the middle.
+/// Shortens very long lines of a message, which quote input, in the middle.
 fn clipped(message: &str) -> String {
     const HEAD: usize = 1200;
     const TAIL: usize = 400;
@@ -153,7 +152,7 @@ fn clipped(message: &str) -> String {
     message.lines().map(clip).collect::<Vec<_>>().join("\n")
 }
 
-/// How progress is shown.
+/// Display of progress.
 #[derive(
     Clone, Copy, Debug, PartialEq, Eq, Default, Display, EnumString, IntoStaticStr, VariantArray, Serialize, Deserialize,
 )]
@@ -169,26 +168,26 @@ pub enum ProgressKind {
     None,
 }
 
-/// Which messages of a run are printed, and where.
+/// Selection of the messages of a run, and where they are printed.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct Messages {
-    /// -1: errors only; 0: important messages; 1 and up: details.
+    /// Level of detail: -1 for errors only, 0 for important messages, 1 and above for details.
     pub verbosity: i8,
     pub progress: ProgressKind,
     pub log: Option<PathBuf>,
-    /// Reasons to doubt the result are errors.
+    /// True if reasons to doubt the result are errors.
     pub strict: bool,
 }
 
 impl Messages {
-    /// The verbosity for the number of `--verbose` flags, or for `--quiet`.
+    /// Returns the verbosity for the number of `--verbose` flags, or for `--quiet`.
     pub fn verbosity(verbose: u8, quiet: bool) -> i8 {
         if quiet { -1 } else { verbose.min(3) as i8 }
     }
 }
 
-/// A stage of a run; all work side by side.
+/// Stage of a run; all stages work concurrently.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, VariantArray, Display)]
 #[strum(serialize_all = "lowercase")]
 pub enum Stage {
@@ -201,7 +200,7 @@ pub enum Stage {
     Writing,
 }
 
-/// For how long each stage was busy so far; its threads add to it as they go.
+/// Time for which each stage was busy so far; the threads of a stage add to it.
 #[derive(Debug)]
 pub struct StageClock {
     nanoseconds: [AtomicU64; Stage::VARIANTS.len()],
@@ -210,12 +209,12 @@ pub struct StageClock {
 }
 
 impl StageClock {
-    /// For so many devices and threads that write.
+    /// Creates the times for this number of devices and of writing threads.
     pub fn new(devices: usize, writers: usize) -> StageClock {
         StageClock { nanoseconds: Default::default(), devices: devices.max(1) as u64, writers: writers.max(1) as u64 }
     }
 
-    /// A thread of this stage was busy for so long.
+    /// Adds the time for which a thread of this stage was busy.
     pub fn add(&self, stage: Stage, busy: Duration) {
         let threads = match stage {
             Stage::Reading => 1,
@@ -225,14 +224,14 @@ impl StageClock {
         self.nanoseconds[stage as usize].fetch_add(busy.as_nanos() as u64 / threads, Relaxed);
     }
 
-    /// The busiest stage, if any was busy.
+    /// Returns the busiest stage, if any was busy.
     pub fn busiest(&self) -> Option<Stage> {
         let busy = |stage: &Stage| self.nanoseconds[*stage as usize].load(Relaxed);
         Stage::VARIANTS.iter().copied().max_by_key(busy).filter(|stage| busy(stage) > 0)
     }
 }
 
-/// Prints messages according to the verbosity, and appends them to a log file.
+/// Printer of messages according to the verbosity, which also appends them to a log file.
 pub struct Reporter {
     verbosity: i8,
     kind: ProgressKind,
@@ -241,12 +240,12 @@ pub struct Reporter {
     said: Mutex<Vec<String>>,
     doubts: Mutex<Vec<Doubt>>,
     strict: bool,
-    /// What is on the screen now, below all messages.
+    /// Progress that is displayed below all messages.
     bar: Mutex<Option<ProgressBar>>,
 }
 
 impl Reporter {
-    /// `verbosity`: see [`Messages`].
+    /// Creates a reporter; see [`Messages`] for `verbosity`.
     pub fn new(verbosity: i8, kind: ProgressKind, log: Option<&Path>) -> Result<Self> {
         let open = |path| OutputFile::new("--log", path, OutputKind::Log, &InputSet::default(), None)?.append();
         let log = log.map(open).transpose()?;
@@ -262,7 +261,7 @@ impl Reporter {
         Ok(reporter)
     }
 
-    /// A reporter for the messages of a run.
+    /// Creates a reporter for the messages of a run.
     pub fn of(messages: &Messages) -> Result<Self> {
         let Messages { verbosity, progress, log, strict } = messages;
         let mut reporter = Reporter::new(*verbosity, *progress, log.as_deref())?;
@@ -273,7 +272,7 @@ impl Reporter {
         Ok(reporter)
     }
 
-    /// A reporter that prints nothing.
+    /// Creates a reporter that prints nothing.
     pub fn silent() -> Self {
         Reporter {
             verbosity: i8::MIN,
@@ -286,13 +285,13 @@ impl Reporter {
         }
     }
 
-    /// `name`: that of the doubt.
+    /// Prints a message if the verbosity is at least `level`, and logs it; `name` is the name of a doubt.
     fn say(&self, level: i8, text: &str, name: Option<DoubtKind>) {
         let (kind, message) = match text.split_once(": ") {
             Some((kind @ ("note" | "warning"), message)) => (kind, message),
             _ => ("message", text),
         };
-        // tables of the program have several lines, notes and warnings quote others
+        // tables of the program have several lines; notes and warnings may quote other text
         let plain = if kind == "message" { text.to_owned() } else { indented(text) };
         if self.verbosity >= level {
             let line = match (self.kind, name) {
@@ -318,7 +317,7 @@ impl Reporter {
         self.remembered(text, None);
     }
 
-    /// Prints a note or a warning that was not printed before.
+    /// Prints a note or a warning unless it was printed before.
     pub fn note_once(&self, text: &str) {
         if !self.said().iter().any(|said| said == text) {
             self.note(text);
@@ -343,12 +342,12 @@ impl Reporter {
         self.remembered(&remark.to_string(), name);
     }
 
-    /// The reasons to doubt the result so far.
+    /// Returns the reasons to doubt the result so far.
     pub fn doubts(&self) -> Vec<Doubt> {
         self.doubts.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// Refuses to go on where there is a reason to doubt the result and `--strict` was given.
+    /// Refuses to continue if there is a reason to doubt the result and `--strict` was given.
     ///
     /// # Errors
     /// [`Error::Input`] that names the doubts.
@@ -364,7 +363,7 @@ impl Reporter {
         )))
     }
 
-    /// All notes and warnings so far, printed or not.
+    /// Returns all notes and warnings so far, printed or not.
     pub fn said(&self) -> Vec<String> {
         self.said.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
@@ -374,7 +373,7 @@ impl Reporter {
         self.say(1, text, None);
     }
 
-    /// Shows what is being done before or after slices are computed, on a terminal, until the next stage.
+    /// Displays a step before or after the computation of slices on a terminal, until the next one.
     pub fn stage(&self, what: &'static str) {
         if self.kind == ProgressKind::Bar {
             let bar = ProgressBar::new_spinner().with_message(what);
@@ -383,7 +382,7 @@ impl Reporter {
         }
     }
 
-    /// Takes away what shows progress.
+    /// Removes the display of progress.
     pub fn clear(&self) {
         self.show(None);
     }
@@ -414,7 +413,7 @@ impl Drop for Reporter {
     }
 }
 
-/// An object on one line, with its keys in this order.
+/// Returns a JSON object on one line, with its keys in this order.
 fn json_line(entries: &[(&str, Value)]) -> String {
     let entries: Vec<String> = entries.iter().map(|(key, value)| format!("{}:{value}", json!(key))).collect();
     format!("{{{}}}", entries.join(","))
@@ -467,13 +466,13 @@ impl Progress<'_> {
         }
     }
 
-    /// Removes the bar.
+    /// Removes the progress bar.
     pub fn finish(self) {
         self.reporter.clear();
     }
 }
 
-/// A time in seconds as people say it: `12 s`, `3 min 20 s`, `2 h 5 min`.
+/// Formats a time in seconds for people: `12 s`, `3 min 20 s`, `2 h 5 min`.
 pub fn readable(seconds: f64) -> String {
     let whole = seconds.max(0.0).round() as u64;
     match whole {
@@ -497,7 +496,7 @@ mod tests {
         let clock = StageClock::new(2, 3);
         assert_eq!(clock.busiest(), None);
         clock.add(Stage::Reading, Duration::from_millis(30));
-        // two devices and three threads that write share what they were busy for
+        // two devices and three writing threads share the times
         clock.add(Stage::Computing, Duration::from_millis(50));
         clock.add(Stage::Writing, Duration::from_millis(80));
         assert_eq!(clock.busiest(), Some(Stage::Reading));

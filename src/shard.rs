@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::ops::Range;
 
-/// Share `index` of `count`, from 0.
+/// Share `index` of `count` shares, counted from 0.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Shard {
     pub index: usize,
@@ -13,7 +13,7 @@ pub struct Shard {
 }
 
 impl Shard {
-    /// Reads `I/N`, or `auto`: from Slurm's variables, which `variable` looks up.
+    /// Parses `I/N`, or `auto` for a share that Slurm's variables give, which `variable` looks up.
     pub fn parse(text: &str, variable: impl Fn(&str) -> Option<String>) -> Result<Shard> {
         if text.trim() == "auto" {
             return Shard::of_slurm(variable);
@@ -29,7 +29,7 @@ impl Shard {
         }
     }
 
-    /// The share of this task in a Slurm job array, or of this rank among those started by srun.
+    /// Returns the share of this task in a Slurm job array, or of this rank among those started by srun.
     fn of_slurm(variable: impl Fn(&str) -> Option<String>) -> Result<Shard> {
         let optional = |name: &str| -> Result<Option<usize>> {
             let wrong =
@@ -76,7 +76,7 @@ impl Shard {
         Ok(Shard { index, count })
     }
 
-    /// This share of `length` items: a contiguous range; the lengths of shares differ by at most one.
+    /// Returns this share of `length` items: a contiguous range; the lengths of shares differ by at most one.
     pub fn of(self, length: usize) -> Range<usize> {
         let start = |index: usize| (index as u128 * length as u128 / self.count as u128) as usize;
         start(self.index)..start(self.index + 1)

@@ -6,7 +6,7 @@ use serde_with::{DeserializeFromStr, SerializeDisplay};
 use std::fmt;
 use std::str::FromStr;
 
-/// A number of bytes with a binary prefix.
+/// Formats a number of bytes with a binary prefix.
 pub fn human(bytes: u64) -> String {
     ByteSize::b(bytes).display().iec().to_string()
 }
@@ -14,17 +14,17 @@ pub fn human(bytes: u64) -> String {
 /// Units of length in metres.
 const UNITS: [(&str, f64); 6] = [("nm", 1e-9), ("um", 1e-6), ("\u{b5}m", 1e-6), ("mm", 1e-3), ("cm", 1e-2), ("m", 1.0)];
 
-/// The Greek letter that keyboards and Unicode's normal forms have in the place of the micro sign.
+/// Greek letter that keyboards and Unicode's normal forms use instead of the micro sign.
 const MU: char = '\u{3bc}';
 
-/// A length: a number and the unit it is in.
+/// Length: a number and its unit.
 #[derive(Clone, Debug, PartialEq, SerializeDisplay, DeserializeFromStr)]
 pub struct Length {
     pub value: f64,
     pub unit: String,
 }
 
-/// As in flags.
+/// Formats the length as flags take it.
 impl fmt::Display for Length {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}", self.value)?;
@@ -44,18 +44,18 @@ impl FromStr for Length {
 }
 
 impl Length {
-    /// So many times this length.
+    /// Returns `factor` times this length.
     pub fn times(&self, factor: f64) -> Length {
         Length { value: self.value * factor, unit: self.unit.clone() }
     }
 
-    /// The size in metres, if its unit was given.
+    /// Returns the length in metres, if its unit was given.
     pub fn metres(&self) -> Option<f64> {
         UNITS.iter().find(|(unit, _)| *unit == self.unit).map(|(_, metres)| self.value * metres)
     }
 }
 
-/// Reads a positive length with its unit.
+/// Parses a positive length with its unit.
 ///
 /// # Errors
 /// [`Error::Usage`] that names the flag.
@@ -71,7 +71,7 @@ pub fn parse_length(text: &str, flag: &str) -> Result<Length> {
         }
     };
     match number.trim().parse::<f64>() {
-        // slices are multiplied by the reciprocal of a pixel
+        // slices are multiplied by the reciprocal of the pixel size
         Ok(value) if value > 0.0 && (1.0 / value as f32).is_normal() => Ok(Length { value, unit }),
         _ => Err(Error::usage(format!(
             "{flag}: `{text}` is not a length above 0 whose reciprocal is a number, such as 0.65um"
@@ -79,14 +79,14 @@ pub fn parse_length(text: &str, flag: &str) -> Result<Length> {
     }
 }
 
-/// Two numbers, the first smaller.
+/// Interval between two numbers, the smaller one first.
 #[derive(Clone, Copy, Debug, PartialEq, SerializeDisplay, DeserializeFromStr)]
 pub struct Interval {
     pub low: f64,
     pub high: f64,
 }
 
-/// As `--range` takes it.
+/// Formats the interval as `--range` takes it.
 impl fmt::Display for Interval {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{},{}", self.low, self.high)
@@ -101,7 +101,7 @@ impl FromStr for Interval {
     }
 }
 
-/// Reads two numbers, the first smaller.
+/// Parses two numbers, the smaller one first.
 pub fn parse_pair(text: &str, flag: &str) -> Result<(f64, f64)> {
     let parts: Option<Vec<f64>> = text.split(',').map(|part| part.trim().parse().ok()).collect();
     match parts.as_deref() {

@@ -1,12 +1,12 @@
-//! Text of others on a terminal: names and contents of files may have characters that control a terminal, or that show
-//! text in another order.
+//! Display of foreign text on a terminal: names and contents of files may contain characters that control a terminal,
+//! or that change the order in which text is shown.
 
 use std::borrow::Cow;
 use std::fmt::Write;
 use std::path::Path;
 
-/// Whether a character is not shown as itself, but changes what is shown: control characters, and those that turn the
-/// direction of text.
+/// Reports whether a character changes what is shown instead of being shown itself: control characters, and those that
+/// change the direction of text.
 fn controls(c: char) -> bool {
     c.is_control()
         || matches!(c, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
@@ -19,7 +19,8 @@ fn escaped(text: &str, kept: fn(char) -> bool) -> Cow<'_, str> {
     }
     let mut shown = String::with_capacity(text.len() + 16);
     for c in text.chars() {
-        // writing to a string cannot fail; those that JSON allows within a string have JSON's own escapes
+        // writing to a string cannot fail; characters that JSON allows unescaped in a string become JSON escapes such
+        // as `\u202e`
         let _ = match c {
             '\n' | '\r' | '\t' if replaced(c) => write!(shown, "{}", c.escape_default()),
             '\0'..'\x20' if replaced(c) => write!(shown, "\\x{:02x}", u32::from(c)),
@@ -30,18 +31,18 @@ fn escaped(text: &str, kept: fn(char) -> bool) -> Cow<'_, str> {
     Cow::Owned(shown)
 }
 
-/// Text of others within a line: control characters and line breaks are shown as escapes, such as `\x1b` and `\n`.
+/// Escapes foreign text within a line: control characters and line breaks become escapes such as `\x1b` and `\n`.
 pub fn visible(text: &str) -> Cow<'_, str> {
     escaped(text, |_| false)
 }
 
-/// Lines of the program that may quote others: all control characters but line breaks and tabs are shown as escapes. A
+/// Escapes all control characters except line breaks and tabs in lines of the program, which may quote foreign text. A
 /// JSON document keeps its meaning.
 pub fn visible_lines(text: &str) -> Cow<'_, str> {
     escaped(text, |c| c == '\n' || c == '\t')
 }
 
-/// A path in a message.
+/// Conversion of a path for messages.
 pub trait Shown {
     fn shown(&self) -> String;
 }

@@ -4,11 +4,12 @@ use std::fs::{self, File};
 use std::io::{Error, ErrorKind, Result, Write};
 use std::path::{Path, PathBuf};
 
-/// Hexadecimal digits at the end of temporary names.
+/// Number of hexadecimal digits at the end of temporary names.
 const DIGITS: usize = 16;
 
-/// A file under a temporary name, `.NAME.part-RANDOM` beside its own. It gets its name when it is finished, and is removed
-/// when it is dropped before.
+/// File with a temporary name, `.NAME.part-RANDOM` next to its final one.
+///
+/// The file gets its final name when it is finished, and is removed when it is dropped before.
 #[derive(Debug)]
 pub struct AtomicFile {
     file: File,
@@ -17,7 +18,7 @@ pub struct AtomicFile {
 }
 
 impl AtomicFile {
-    /// Creates the temporary file of `path`: a new one, whatever has been prepared for it. Makes no directory.
+    /// Creates the temporary file of `path`, which must not exist yet. Does not make directories.
     ///
     /// # Errors
     /// [`ErrorKind::InvalidInput`] when `path` does not end in a name, and those of the system.
@@ -27,12 +28,12 @@ impl AtomicFile {
         Ok(AtomicFile { file, temporary, path: path.to_owned() })
     }
 
-    /// The file to write to.
+    /// Returns the file to write to.
     pub fn file(&self) -> &File {
         &self.file
     }
 
-    /// The name that the file will have.
+    /// Returns the final path of the file.
     pub fn path(&self) -> &Path {
         &self.path
     }
@@ -40,7 +41,7 @@ impl AtomicFile {
     /// Renames the file to its final name, replacing an existing one.
     ///
     /// # Errors
-    /// Those of the system; the temporary file is then removed.
+    /// Errors of the system; the temporary file is then removed.
     pub fn finish(self) -> Result<()> {
         fs::rename(&self.temporary, &self.path) // dropping then finds no temporary file
     }
@@ -52,7 +53,7 @@ impl Drop for AtomicFile {
     }
 }
 
-/// A path beside this one, `.NAME.part-RANDOM`, that nothing else has and nobody can guess.
+/// Returns a path next to `path`, `.NAME.part-RANDOM`, that is not in use and that nobody can guess.
 ///
 /// # Errors
 /// [`ErrorKind::InvalidInput`] when `path` does not end in a name.
@@ -64,11 +65,11 @@ pub fn temporary_path(path: &Path) -> Result<PathBuf> {
     Ok(path.with_file_name(name))
 }
 
-/// Writes a file that appears complete or not at all, replacing an existing one. Symbolic links are followed; devices and
-/// pipes are written to directly.
+/// Writes a file that appears complete or not at all, replacing an existing one. Symbolic links are followed; devices
+/// and pipes are written to directly.
 ///
 /// # Errors
-/// Those of the system.
+/// Errors of the system.
 pub fn write_atomically(path: &Path, content: impl AsRef<[u8]>) -> Result<()> {
     if fs::metadata(path).is_ok_and(|meta| !meta.is_file() && !meta.is_dir()) {
         return fs::write(path, content);
@@ -79,7 +80,7 @@ pub fn write_atomically(path: &Path, content: impl AsRef<[u8]>) -> Result<()> {
     file.finish()
 }
 
-/// The final name of a temporary file; `None` for other files.
+/// Returns the final name of a temporary file; `None` for other files.
 pub fn name_of_temporary(name: &str) -> Option<&str> {
     let (name, random) = name.strip_prefix('.')?.rsplit_once(".part-")?;
     let is_digit = |b: u8| b.is_ascii_digit() || (b'a'..=b'f').contains(&b);

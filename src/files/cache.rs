@@ -1,4 +1,4 @@
-//! Where files are kept between runs: in a directory that nobody else may write to, as some of them are code.
+//! Cache of files between runs, in a directory that nobody else may write to, as some of the files are code.
 
 use crate::visible::Shown;
 use rustix::process::geteuid;
@@ -7,17 +7,18 @@ use std::io;
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf, absolute};
 
-/// The cache directory, unless others may write to it: `FBP_CACHE_DIR`, else `fbp` in `XDG_CACHE_HOME`, else in `~/.cache`.
+/// Returns the cache directory, unless others may write to it: `FBP_CACHE_DIR`, else `fbp` in `XDG_CACHE_HOME`, else in
+/// `~/.cache`.
 pub fn cache_directory() -> Option<PathBuf> {
     named().filter(|directory| danger(directory).is_none())
 }
 
-/// A folder in the cache directory, unless others may write to it.
+/// Returns a folder in the cache directory, unless others may write to it.
 pub fn cache_folder(name: &str) -> Option<PathBuf> {
     Some(cache_directory()?.join(name)).filter(|folder| danger(folder).is_none())
 }
 
-/// The warning where others may write to the cache directory or to one of its folders.
+/// Returns a warning if others may write to the cache directory or to one of its folders.
 pub fn refused_cache(folders: &[&str]) -> Option<String> {
     let directory = named()?;
     let places = std::iter::once(directory.clone()).chain(folders.iter().map(|folder| directory.join(folder)));
@@ -29,12 +30,12 @@ pub fn refused_cache(folders: &[&str]) -> Option<String> {
     ))
 }
 
-/// Makes a directory of the cache where it is not there. Nobody else may use it.
+/// Makes a directory of the cache if it does not exist. Nobody else may use it.
 pub fn make_private(directory: &Path) -> io::Result<()> {
     DirBuilder::new().recursive(true).mode(0o700).create(directory)
 }
 
-/// Whether a file belongs to the user or to the system.
+/// Reports whether a file belongs to the user or to the system.
 pub fn is_own(file: &Metadata) -> bool {
     [0, geteuid().as_raw()].contains(&file.uid())
 }
@@ -46,11 +47,13 @@ fn named() -> Option<PathBuf> {
         .or_else(|| Some(path("HOME")?.join(".cache/fbp")))
 }
 
-/// Who can change what is in a directory, or put another in its place; `None` if that is the user or the system alone. What
-/// is not there yet is made by the program.
+/// Returns who else can change files in a directory, or replace the directory; `None` if only the user and the system
+/// can.
+///
+/// Directories that do not exist yet are made by the program, and thus are not a danger.
 fn danger(directory: &Path) -> Option<String> {
     let named = absolute(directory).ok()?;
-    // what links lead to counts as well as where the links are
+    // the targets of links count as well as the places of the links
     let real = fs::canonicalize(&named).ok();
     real.iter().chain([&named]).find_map(|path| {
         path.ancestors().find_map(|place| {
@@ -61,16 +64,17 @@ fn danger(directory: &Path) -> Option<String> {
     })
 }
 
-/// Owner of directories that a container does not know: they belong to the system outside.
+/// Owner of directories whose user a container does not know: they belong to the system outside.
 const UNKNOWN: u32 = 65534;
 
-/// `own`: the directory itself, not one that it is in.
+/// Returns the danger of one directory on a path; `own` tells whether it is the directory itself, not one that contains
+/// it.
 fn danger_of(place: &Path, meta: &Metadata, own: bool) -> Option<String> {
     let (mode, place) = (meta.permissions().mode(), place.shown());
     if !is_own(meta) && (own || meta.uid() != UNKNOWN) {
         return Some(format!("{place} belongs to another user (number {})", meta.uid()));
     }
-    // where the sticky bit is set, others can add entries, but cannot replace any
+    // with the sticky bit, others can add entries, but cannot replace any
     let sticky = !own && mode & 0o1000 != 0;
     let writable = !meta.file_type().is_symlink() && mode & 0o022 != 0 && !sticky;
     writable.then(|| format!("others may write to {place} (mode {:04o})", mode & 0o7777))
@@ -102,7 +106,7 @@ mod tests {
             (0o770, false, false),
             (0o702, false, false),
             (0o777, false, false),
-            // as /tmp
+            // like /tmp
             (0o1777, false, true),
         ] {
             chmod(&path("own"), mode);

@@ -12,13 +12,14 @@ use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-/// A process that shares a lock first holds it exclusively for a moment; others wait up to this long.
+/// Time in which a process that shares the lock must obtain it: others may hold it exclusively for a moment before they
+/// share it.
 const LOCK_TIMEOUT: Duration = Duration::from_secs(2);
 /// Largest number of bytes of a file's text that are read.
 const LONGEST: u64 = 1 << 20;
 const PAUSE: Duration = Duration::from_millis(20);
 
-/// A lock that is held, and released when it is dropped.
+/// Lock that is held, and released when it is dropped.
 #[derive(Debug)]
 pub struct Lock {
     path: PathBuf,
@@ -27,7 +28,7 @@ pub struct Lock {
     works: bool,
 }
 
-/// How a lock is held.
+/// Mode in which a lock is held.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LockMode {
     /// By one process alone.
@@ -45,7 +46,7 @@ impl Lock {
         let started = Instant::now();
         loop {
             let mut lock = Lock::open(path)?;
-            // exclusively first: then the text in the file is of nobody who is still running
+            // exclusively at first: then the text in the file is not that of a running process
             let taken = match lock.attempt(FlockOperation::NonBlockingLockExclusive)? {
                 true => {
                     lock.write_owner(owner)?;
@@ -57,7 +58,7 @@ impl Lock {
                 return Ok(lock);
             }
             let over = match mode {
-                // the previous holder removed the file; the next attempt opens a new one
+                // the previous holder has removed the file; the next attempt creates a new one
                 LockMode::Exclusive => !taken,
                 LockMode::Shared => started.elapsed() > LOCK_TIMEOUT,
             };
@@ -100,7 +101,7 @@ impl Lock {
                     format!("cannot write here ({}): {e}; choose another --output", path.display()),
                 )
             })?;
-        // a link or a device in its place may lead to somebody else's file
+        // a link or a device in its place may lead to another user's file
         if !file.metadata().is_ok_and(|meta| meta.is_file() && meta.nlink() <= 1) {
             let why = "is not a lock file of fbp, but a link or a device; remove it or choose another --output";
             return Err(Error::output(path, why));
@@ -108,7 +109,7 @@ impl Lock {
         Ok(Lock { path: path.to_owned(), file, works: true })
     }
 
-    /// Whether the lock was acquired; always true if the file system does not support locks.
+    /// Tries to acquire the lock, and reports whether it did; always true if the file system does not support locks.
     fn attempt(&mut self, operation: FlockOperation) -> Result<bool> {
         loop {
             match flock(&self.file, operation) {
@@ -129,14 +130,14 @@ impl Lock {
         }
     }
 
-    /// Whether others who open the path get the same file.
+    /// Reports whether others who open the path get the same file.
     fn is_current(&self) -> bool {
         let here = self.file.metadata().map(|meta| (meta.dev(), meta.ino()));
         let there = fs::metadata(&self.path).map(|meta| (meta.dev(), meta.ino()));
         !self.works || matches!((here, there), (Ok(here), Ok(there)) if here == there)
     }
 
-    /// Whether the file system supports locks; if not, others are not kept out.
+    /// Reports whether the file system supports locks; if not, others are not kept out.
     pub fn works(&self) -> bool {
         self.works
     }
@@ -162,7 +163,7 @@ impl Lock {
         })
     }
 
-    /// The lines of the file; none when they cannot be read.
+    /// Returns the lines of the file; none if they cannot be read.
     pub fn lines(&mut self) -> Vec<String> {
         let mut text = Vec::new();
         let read = self.file.rewind().and_then(|()| Read::take(&self.file, LONGEST).read_to_end(&mut text));
@@ -173,7 +174,7 @@ impl Lock {
         self.lines().join(", ")
     }
 
-    /// Whether nobody else shares the lock; if so, nobody does from now on.
+    /// Reports whether nobody else shares the lock; if so, it is exclusive from now on.
     pub fn is_last(&mut self) -> bool {
         let had = self.works && self.attempt(FlockOperation::NonBlockingLockExclusive).unwrap_or(false);
         had && self.works

@@ -1,4 +1,4 @@
-//! Kinds of files that the program writes beside slices, and the marks by which it knows its own.
+//! Kinds of files that the program writes next to slices, and marks by which it recognises its own.
 
 use super::regular::open_regular;
 use std::io::{BufReader, Read};
@@ -6,44 +6,44 @@ use std::path::Path;
 use tiff::decoder::Decoder;
 use tiff::tags::Tag;
 
-/// Name and version of the program, in every file that it writes.
+/// Name and version of the program, which every file that it writes contains.
 pub const SOFTWARE: &str = concat!("fbp ", env!("CARGO_PKG_VERSION"));
 
-/// The first line of a file of messages.
+/// First line of a file of messages.
 pub const LOG: &str = concat!("# Messages of fbp ", env!("CARGO_PKG_VERSION"));
 
-/// How the first line of a TOML file begins.
+/// Beginning of the first line of a TOML file.
 pub const TOML: &str = "# Written by `fbp";
 
-/// The program, as marks begin.
+/// Beginning of marks: the name of the program.
 const PROGRAM: &str = "fbp ";
 
-/// Bytes at the beginning of a file within which a mark is.
+/// Number of bytes at the beginning of a file that contain the mark.
 const HEAD: u64 = 64 << 10;
-/// Largest JSON file in bytes that is looked at.
+/// Size in bytes of the largest JSON file whose mark is looked for.
 const LARGEST_JSON: u64 = 64 << 20;
 
-/// A kind of file, by the ending of its name.
+/// Kind of file, determined by the ending of its name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum OutputKind {
     Png,
     Svg,
     Json,
-    /// A page.
+    /// Page of HTML.
     Html,
-    /// A run file or a profile.
+    /// Run file or profile.
     Toml,
     Tiff,
-    /// Messages; any ending that no other kind has, and none that data have.
+    /// File of messages, with any ending that neither other kinds nor data files have.
     Log,
-    /// A generated program.
+    /// Generated program.
     Kernel,
-    /// A manual page.
+    /// Manual page.
     Manual,
 }
 
 impl OutputKind {
-    /// Endings, the usual one first.
+    /// Endings of the kind, the usual one first.
     fn list(self) -> &'static [&'static str] {
         match self {
             OutputKind::Png => &["png"],
@@ -58,13 +58,13 @@ impl OutputKind {
         }
     }
 
-    /// Endings in words.
+    /// Returns the endings in words.
     pub fn endings(self) -> String {
         let endings: Vec<String> = self.list().iter().map(|ending| format!(".{ending}")).collect();
         endings.join(" or ")
     }
 
-    /// Whether a name has an ending of this kind.
+    /// Reports whether a name has an ending of this kind.
     pub fn has(self, path: &Path) -> bool {
         let ending = path.extension().unwrap_or_default().to_string_lossy().to_ascii_lowercase();
         match self {
@@ -84,7 +84,7 @@ impl OutputKind {
         }
     }
 
-    /// Whether the content of a file has the mark of the program.
+    /// Reports whether the content of a file has the mark of the program.
     pub fn is_marked(self, content: &[u8]) -> bool {
         let head = &content[..content.len().min(HEAD as usize)];
         let has = |mark: &[u8]| head.windows(mark.len()).any(|window| window == mark);
@@ -102,7 +102,7 @@ impl OutputKind {
         }
     }
 
-    /// Whether the program wrote a file.
+    /// Reports whether the program wrote a file.
     pub fn wrote(self, path: &Path) -> bool {
         let Ok(file) = open_regular(path) else { return false };
         if self == OutputKind::Tiff {

@@ -1,4 +1,4 @@
-//! Lists of numbers in files of NumPy (`.npy`).
+//! Lists of numbers in NumPy files (`.npy`).
 
 use half::f16;
 
@@ -9,10 +9,10 @@ pub(super) fn is_npy(bytes: &[u8]) -> bool {
     bytes.starts_with(MAGIC)
 }
 
-/// The numbers of a list, one a line.
+/// Returns the numbers of a list, one a line.
 ///
 /// # Errors
-/// What is wrong with the file, and what to do.
+/// The reason why the file cannot be read, with advice.
 pub(super) fn lines(bytes: &[u8]) -> Result<String, String> {
     let damaged = || format!("is a damaged NumPy file; {ADVICE}");
     let (length, start) = match bytes.get(6) {
@@ -46,7 +46,7 @@ pub(super) fn lines(bytes: &[u8]) -> Result<String, String> {
     Ok(lines.collect())
 }
 
-/// The text of a value in the header, which is a Python dictionary.
+/// Returns the text of a value in the header, which is a Python dictionary.
 fn value<'a>(header: &'a str, key: &str) -> Option<&'a str> {
     let (_, rest) = header.split_once(&format!("'{key}'"))?;
     let rest = rest.trim_start().strip_prefix(':')?.trim_start();
@@ -57,7 +57,7 @@ fn value<'a>(header: &'a str, key: &str) -> Option<&'a str> {
     Some(rest[..end].trim())
 }
 
-/// What makes text of the bytes of a type, the lowest first.
+/// Returns the function that formats a little-endian number of a type.
 fn number(kind: &str) -> Option<fn(&[u8]) -> String> {
     fn bytes<const N: usize>(from: &[u8]) -> [u8; N] {
         std::array::from_fn(|i| from.get(i).copied().unwrap_or_default())
@@ -82,7 +82,7 @@ fn number(kind: &str) -> Option<fn(&[u8]) -> String> {
 mod tests {
     use super::*;
 
-    /// A file of NumPy as its documentation describes it.
+    /// Returns a NumPy file as the documentation of NumPy describes it.
     fn file(version: u8, kind: &str, shape: &str, values: &[u8]) -> Vec<u8> {
         let header = format!("{{'descr': '{kind}', 'fortran_order': False, 'shape': {shape}, }}\n");
         let mut file = MAGIC.to_vec();

@@ -1,7 +1,8 @@
-//! Files beside slices: pictures, reports, run files and what else a flag names. Every such file is written here.
+//! Files next to slices: pictures, reports, run files and all others that a flag names. Every such file is written
+//! here.
 //!
-//! An existing file is replaced only if the program wrote it, which a mark in it says, or with `--overwrite`; a file of the
-//! input never is.
+//! An existing file is replaced only if the program wrote it, which a mark in it shows, or with `--overwrite`; a file
+//! of the input is never replaced.
 
 use super::atomic::write_atomically;
 use super::mark::OutputKind;
@@ -13,18 +14,18 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// The files and directories that a run reads, by device and number, so that no name or link hides one.
+/// Files and directories that a run reads, by device and inode, so that another name or a link cannot hide one.
 #[derive(Clone, Debug, Default)]
 pub struct InputSet(Arc<HashSet<(u64, u64)>>);
 
 impl InputSet {
-    /// Paths that do not exist are left out.
+    /// Collects the files and directories at `paths`; paths that do not exist are left out.
     pub fn new<'a>(paths: impl IntoIterator<Item = &'a Path>) -> InputSet {
         let found = paths.into_iter().filter_map(|path| fs::metadata(path).ok());
         InputSet(Arc::new(found.map(|meta| identity(&meta)).collect()))
     }
 
-    /// Whether a path leads to one of them.
+    /// Reports whether a path leads to one of the files or directories.
     pub fn contain(&self, path: &Path) -> bool {
         fs::metadata(path).is_ok_and(|meta| self.0.contains(&identity(&meta)))
     }
@@ -34,7 +35,7 @@ fn identity(meta: &Metadata) -> (u64, u64) {
     (meta.dev(), meta.ino())
 }
 
-/// A file that a flag names, and that may be written.
+/// File that is named by a flag and may be written.
 #[derive(Clone, Debug)]
 pub struct OutputFile {
     flag: String,
@@ -45,11 +46,11 @@ pub struct OutputFile {
 }
 
 impl OutputFile {
-    /// Checks that the file may be written: the ending of its name, its directory, and what is there. `overwrite` is
-    /// whether `--overwrite` was given, `None` if the command has no such flag.
+    /// Checks that the file may be written: the ending of its name, its directory, and an existing file. `overwrite`
+    /// tells whether `--overwrite` was given; it is `None` if the command has no such flag.
     ///
     /// # Errors
-    /// [`Error::Usage`] for another ending, [`Error::Output`] for everything else.
+    /// [`Error::Usage`] for a wrong ending, [`Error::Output`] for everything else.
     pub fn new(
         flag: &str,
         path: &Path,
@@ -79,15 +80,15 @@ impl OutputFile {
         &self.flag
     }
 
-    /// The name of another file beside this one, which the same flag stands for.
+    /// Returns another file next to this one that the same flag stands for.
     ///
     /// # Errors
-    /// As [`OutputFile::new`].
+    /// The errors of [`OutputFile::new`].
     pub fn beside(&self, path: &Path, kind: OutputKind) -> Result<OutputFile> {
         OutputFile::new(&self.flag, path, kind, &self.inputs, self.overwrite)
     }
 
-    /// Whether what is there now may be replaced.
+    /// Checks that an existing file may be replaced.
     fn check(&self) -> Result<()> {
         let Ok(meta) = fs::metadata(&self.path) else { return Ok(()) };
         if self.inputs.contain(&self.path) {
@@ -96,7 +97,7 @@ impl OutputFile {
         if meta.is_dir() {
             return Err(self.refused("is a directory; choose the name of a file"));
         }
-        // devices and pipes, and files without content, have nothing to lose
+        // devices, pipes and empty files contain nothing that could be lost
         if !meta.is_file() || meta.len() == 0 || self.overwrite == Some(true) || self.kind.wrote(&self.path) {
             return Ok(());
         }
@@ -111,7 +112,7 @@ impl OutputFile {
     /// Writes the file, which appears complete or not at all. Links are followed.
     ///
     /// # Errors
-    /// [`Error::Output`] when it cannot be written, or when something else is there by now.
+    /// [`Error::Output`] when it cannot be written, or when a file that may not be replaced exists by now.
     pub fn write(&self, content: impl AsRef<[u8]>) -> Result<()> {
         if !self.kind.is_marked(content.as_ref()) {
             return Err(Error::Internal(format!("{} has no mark of the program in it", self.flag)));
@@ -120,7 +121,7 @@ impl OutputFile {
         write_atomically(&self.path, content).map_err(|e| Error::unwritable(&self.path, &self.flag, e))
     }
 
-    /// Opens the file to add to its end.
+    /// Opens the file for appending.
     ///
     /// # Errors
     /// [`Error::Output`] when it cannot be opened.
@@ -135,7 +136,7 @@ impl OutputFile {
     }
 }
 
-/// The directory that a file is in.
+/// Returns the directory that contains a file.
 pub fn directory(path: &Path) -> &Path {
     path.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."))
 }
@@ -181,7 +182,7 @@ mod tests {
         fs::write(&path, "{\"software\": \"another\"}").unwrap();
         let (code, text) = refused(open(false));
         assert!(code == 5 && text.contains("was not written by fbp"), "{text}");
-        // it came while the run went on
+        // a file that was created during the run
         assert_eq!(waiting.write(own).unwrap_err().exit_code(), 5);
         open(true).unwrap().write(own).unwrap();
         fs::write(&path, "").unwrap();

@@ -1,4 +1,4 @@
-//! Opening files for reading that cannot make a program wait for ever.
+//! Opening of files for reading such that the program never waits forever.
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::OFlags;
@@ -8,24 +8,26 @@ use std::os::unix::fs::{FileTypeExt, OpenOptionsExt};
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
-/// Bytes that are read at once of a file that is read once.
+/// Number of bytes that are read at once of a file that is opened once.
 const PIECE: usize = 64 << 10;
-/// Time between two looks at whether to stop, in nanoseconds.
+/// Interval in nanoseconds at which a wait checks whether to stop.
 const PAUSE: i64 = 100_000_000;
 
-/// Opens a regular file for reading. Queues, devices, sockets and directories are refused without waiting for them.
+/// Opens a regular file for reading. Named pipes, devices, sockets and directories are refused without waiting for
+/// them.
 ///
 /// # Errors
-/// Those of the system, and one that says what the file is.
+/// Errors of the system, and one that tells what kind of file it is.
 pub fn open_regular(path: &Path) -> Result<File> {
-    // not even opened if it is there as something else, as opening a device may have an effect
+    // files of other kinds are not even opened, as opening a device may have an effect
     refuse_other(std::fs::metadata(path)?.file_type())?;
     let file = open_at_once(path)?;
     refuse_other(file.metadata()?.file_type())?;
     Ok(file)
 }
 
-/// What is there, if that is neither a regular file nor a directory: whoever opened it might wait for ever.
+/// Returns the kind of a file that is neither a regular file nor a directory, and which the program might wait for
+/// forever.
 pub fn special_file(path: &Path) -> Option<&'static str> {
     let kind = std::fs::metadata(path).ok()?.file_type();
     what_else(kind).filter(|_| !kind.is_dir())
@@ -35,12 +37,13 @@ fn open_at_once(path: &Path) -> Result<File> {
     OpenOptions::new().read(true).custom_flags(OFlags::NONBLOCK.bits() as i32).open(path)
 }
 
-/// Reads a file that is opened once: a regular file, a pipe that the shell made (`/dev/fd/63`), or standard input (`-`).
-/// Of a longer one, `most` bytes and one more are read. A pipe is waited for until it ends or `stop` is set, which
-/// gives `None`.
+/// Reads a file that is opened once: a regular file, a pipe of the shell (`/dev/fd/63`), or standard input (`-`).
+///
+/// Of a file longer than `most` bytes, only `most + 1` bytes are read. The end of a pipe is waited for until `stop` is
+/// set, in which case the result is `None`.
 ///
 /// # Errors
-/// Those of [`open_regular`], and of reading.
+/// The errors of [`open_regular`], and of reading.
 pub fn read_once(path: &Path, most: usize, stop: &AtomicBool) -> Result<Option<Vec<u8>>> {
     let mut file = open_once(path)?;
     let mut bytes = Vec::new();
@@ -63,7 +66,7 @@ pub fn read_once(path: &Path, most: usize, stop: &AtomicBool) -> Result<Option<V
     Ok(Some(bytes))
 }
 
-/// Waits until there is something to read, but not longer than a moment.
+/// Waits until data can be read, but not longer than [`PAUSE`].
 fn wait_for(file: &File) -> Result<()> {
     let pause = Timespec { tv_sec: 0, tv_nsec: PAUSE };
     match poll(&mut [PollFd::new(file, PollFlags::IN)], Some(&pause)) {
@@ -72,7 +75,7 @@ fn wait_for(file: &File) -> Result<()> {
     }
 }
 
-/// Opens a file that is read once, for reading that does not wait.
+/// Opens a file that is opened once, for non-blocking reading.
 fn open_once(path: &Path) -> Result<File> {
     let path = if path == Path::new("-") { Path::new("/dev/stdin") } else { path };
     let is_open = ["/dev/fd", "/proc/self/fd"].iter().any(|directory| path.parent() == Some(Path::new(directory)));
@@ -90,7 +93,7 @@ fn refuse_other(kind: FileType) -> Result<()> {
     what_else(kind).map_or(Ok(()), |what| Err(other(what)))
 }
 
-/// What is no regular file.
+/// Returns the kind of a file in words, unless it is a regular file.
 fn what_else(kind: FileType) -> Option<&'static str> {
     match kind {
         kind if kind.is_file() => None,

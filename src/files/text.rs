@@ -9,30 +9,30 @@ use std::io::{Error, Read, Result};
 use std::path::Path;
 use std::sync::atomic::AtomicBool;
 
-/// Largest size of a text file in bytes; enough for some million angles.
+/// Largest size of a text file in bytes; enough for a few million angles.
 const MAX_TEXT: usize = 64 << 20;
 
-/// The text of a regular file; a file that is too large is an error.
+/// Reads the text of a regular file; a file that is too large is an error.
 pub fn read_text(path: &Path) -> Result<String> {
     let mut bytes = Vec::new();
     open_regular(path)?.take(MAX_TEXT as u64 + 1).read_to_end(&mut bytes)?;
     text_of_bytes(bounded(bytes)?)
 }
 
-/// The same of a file that is read once, which may also be a pipe of the shell, or `-` for standard input; `flag` names
-/// it, and `stop` ends the wait for it.
+/// Reads the text of a file that is opened once, which may also be a pipe of the shell, or `-` for standard input.
+/// `flag` names the file in messages, and `stop` ends the wait for it.
 ///
 /// # Errors
-/// [`error::Error::Interrupted`], when the wait was ended; [`error::Error::Usage`], when the text cannot be read.
+/// [`error::Error::Interrupted`] when the wait was ended; [`error::Error::Usage`] when the text cannot be read.
 pub fn read_text_once(path: &Path, flag: &str, stop: &AtomicBool) -> error::Result<String> {
     let text = bytes_once(path, flag, stop)?.and_then(text_of_bytes);
     text.map_err(|e| error::Error::usage(format!("{flag} {}: {e}", path.shown())))
 }
 
-/// The text of a file of numbers that is read once, where that of a NumPy file (`.npy`) has one number a line.
+/// Reads the text of a file of numbers that is opened once. The text of a NumPy file (`.npy`) has one number a line.
 ///
 /// # Errors
-/// Those of [`read_text_once`], with [`error::Error::Input`] in the place of one of usage.
+/// The errors of [`read_text_once`], with [`error::Error::Input`] instead of [`error::Error::Usage`].
 pub fn read_numbers(path: &Path, flag: &str, stop: &AtomicBool) -> error::Result<String> {
     let text = bytes_once(path, flag, stop)?.and_then(|bytes| match npy::is_npy(&bytes) {
         true => npy::lines(&bytes).map_err(Error::other),
@@ -41,7 +41,7 @@ pub fn read_numbers(path: &Path, flag: &str, stop: &AtomicBool) -> error::Result
     text.map_err(|e| error::Error::input(path, format!("{flag}: {e}")))
 }
 
-/// The bytes of a file that is read once, or why they cannot be read.
+/// Reads the bytes of a file that is opened once, or the reason why they cannot be read.
 fn bytes_once(path: &Path, flag: &str, stop: &AtomicBool) -> error::Result<Result<Vec<u8>>> {
     match read_once(path, MAX_TEXT, stop) {
         Ok(Some(bytes)) => Ok(bounded(bytes)),
@@ -63,10 +63,10 @@ fn bounded(bytes: Vec<u8>) -> Result<Vec<u8>> {
     Ok(bytes)
 }
 
-/// Bytes as text.
+/// Converts bytes to text.
 ///
 /// # Errors
-/// One that names UTF-16, where bytes look like it.
+/// When the bytes are not UTF-8; the message names UTF-16 if they look like it.
 fn text_of_bytes(bytes: Vec<u8>) -> Result<String> {
     if is_utf16(&bytes) {
         return Err(Error::other(
@@ -76,11 +76,11 @@ fn text_of_bytes(bytes: Vec<u8>) -> Result<String> {
     let text = String::from_utf8(bytes).map_err(|e| {
         Error::other(format!("is not text in UTF-8 from byte {}; save it as UTF-8", e.utf8_error().valid_up_to()))
     })?;
-    // editors put a byte-order mark in front
+    // some editors write a byte-order mark at the beginning
     Ok(text.strip_prefix('\u{feff}').map(str::to_owned).unwrap_or(text))
 }
 
-/// Whether bytes begin with the mark of UTF-16, or are ASCII characters of two bytes each.
+/// Reports whether bytes begin with a byte-order mark of UTF-16, or consist of ASCII characters of two bytes each.
 fn is_utf16(bytes: &[u8]) -> bool {
     let marked = bytes.starts_with(&[0xff, 0xfe]) || bytes.starts_with(&[0xfe, 0xff]);
     let some = &bytes[..bytes.len().min(64) & !1];
@@ -88,10 +88,10 @@ fn is_utf16(bytes: &[u8]) -> bool {
     marked || some.len() >= 4 && (wide(0) || wide(1))
 }
 
-/// Longest quotation from a file in a message, in characters.
+/// Largest number of characters of a quotation from a file in a message.
 const QUOTED: usize = 80;
 
-/// A text that a message quotes, cut if it is long.
+/// Shortens a text that a message quotes if it is long.
 pub fn excerpt(text: &str) -> Cow<'_, str> {
     match text.char_indices().nth(QUOTED) {
         Some((end, _)) => format!("{}... ({} characters)", &text[..end], text.chars().count()).into(),
@@ -99,7 +99,7 @@ pub fn excerpt(text: &str) -> Cow<'_, str> {
     }
 }
 
-/// A text whose lines are cut if they are long.
+/// Shortens the long lines of a text.
 pub fn excerpt_of_lines(text: &str) -> String {
     text.lines().map(excerpt).collect::<Vec<_>>().join("\n")
 }

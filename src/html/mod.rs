@@ -11,27 +11,29 @@ use crate::error::{Error, Result};
 use crate::files::{OutputFile, SOFTWARE};
 use serde::Serialize;
 
-/// No page is larger, in bytes.
+/// Size limit of a page in bytes.
 pub const MOST_BYTES: usize = 10_000_000;
 
-/// Bytes of a page that are left for images, before they become text.
+/// Number of bytes of a page that are left for images, before they are encoded as text.
 pub const IMAGE_BYTES: usize = 6_600_000;
 
-/// A kind of page: its own markup and script.
+/// Kind of page, with its own markup and script.
 pub struct PageKind {
     body: &'static str,
     script: &'static str,
 }
 
-/// A run: slices, sections, histogram, sinogram, axis, time, and the run itself.
+/// Page of a run: slices, sections, histogram, sinogram, axis, time, and the run itself.
 pub const RUN: PageKind = PageKind { body: include_str!("run.html"), script: include_str!("run.js") };
 
-/// Trial slices about several axes.
+/// Page of trial slices about several axes.
 pub const TRIALS: PageKind = PageKind { body: include_str!("trials.html"), script: include_str!("trials.js") };
 
-/// What all pages have.
+/// Markup that all pages have in common.
 const FRAME: &str = include_str!("page.html");
+/// Style that all pages have in common.
 const STYLE: &str = include_str!("page.css");
+/// Scripts that all pages have in common.
 const COMMON: [&str; 3] = [include_str!("common.js"), include_str!("viewer.js"), include_str!("chart.js")];
 
 /// Writes a page with these data; it appears complete or not at all.
@@ -48,10 +50,10 @@ pub fn write_page(file: &OutputFile, kind: &PageKind, title: &str, data: &impl S
     file.write(page)
 }
 
-/// The frame with what belongs into its places.
+/// Inserts the parts of a page into the common markup.
 fn assembled(kind: &PageKind, title: &str, data: &str) -> String {
     let script = [COMMON[0], COMMON[1], COMMON[2], kind.script].concat();
-    // nothing in the data may end their element
+    // the data must not end their element
     let data = data.replace("</", "<\\/").replace("<!--", "<\\u0021--");
     let part = |name: &str| match name {
         "title" => escaped(title),
@@ -70,7 +72,7 @@ fn assembled(kind: &PageKind, title: &str, data: &str) -> String {
     })
 }
 
-/// A text as content of an element.
+/// Escapes a text as content of an element.
 fn escaped(text: &str) -> String {
     text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;")
 }

@@ -7,16 +7,16 @@ use flate2::write::ZlibEncoder;
 use serde::Serialize;
 use std::io::Write;
 
-/// Largest sample of a finite value; the one above it stands for what is not finite.
+/// Largest sample of a finite value; the next one stands for values that are not finite.
 const TOP: u16 = u16::MAX - 1;
 
-/// Bytes of a sample, before compression, which may gain nothing.
+/// Number of bytes of a sample before compression, which may not gain anything.
 const SAMPLE: usize = 2;
 
-/// An image for a page. Sample `s` stands for `low + s * step`, and 65535 for a value that is not finite.
+/// Image in a page. Sample `s` stands for `low + s * step`, and 65535 for a value that is not finite.
 ///
-/// Samples are stored as differences from the one to the left, all low bytes before all high bytes, compressed by zlib, as
-/// Base64.
+/// Samples are stored as differences from the sample to the left, all low bytes before all high bytes, compressed by
+/// zlib, in Base64.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct PackedImage {
     pub width: usize,
@@ -27,7 +27,8 @@ pub struct PackedImage {
 }
 
 impl PackedImage {
-    /// `height x width` values; every one is kept to within half a step, 1/131068 of their range.
+    /// Packs `height x width` values; every finite value is kept to within half a step, which is 1/131068 of their
+    /// range.
     pub fn new(values: &[f32], width: usize) -> PackedImage {
         let finite = || values.iter().copied().filter(|value| value.is_finite()).map(f64::from);
         let low = finite().fold(f64::INFINITY, f64::min);
@@ -43,7 +44,7 @@ impl PackedImage {
     }
 }
 
-/// Rows of samples as text.
+/// Encodes rows of samples as text.
 fn packed(rows: impl Iterator<Item = impl Iterator<Item = u16>>) -> String {
     let differences: Vec<u16> = rows
         .flat_map(|row| {
@@ -63,22 +64,23 @@ fn packed(rows: impl Iterator<Item = impl Iterator<Item = u16>>) -> String {
     BASE64_STANDARD.encode(compressed)
 }
 
-/// How images of one size are shrunk to fit into a page.
+/// Reduction of images of one size that makes them fit into a page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct Reduction {
-    /// Columns and rows of the original that are averaged into one pixel.
+    /// Number of columns of the original that are averaged into one pixel.
     pub columns: usize,
+    /// Number of rows of the original that are averaged into one pixel.
     pub rows: usize,
 }
 
 impl Reduction {
-    /// The least that brings an image to at most these sides.
+    /// Returns the smallest reduction with which no side of an image exceeds `most`.
     pub fn to_sides(width: usize, height: usize, most: [usize; 2]) -> Reduction {
         Reduction { columns: width.div_ceil(most[0]).max(1), rows: height.div_ceil(most[1]).max(1) }
     }
 
-    /// The least, the same along both sides, with which `count` images take at most `bytes` in a page, and how many do
-    /// then; if there are many, at least `enough` do.
+    /// Returns the smallest reduction, equal along both sides, with which images take at most `bytes` in a page, and
+    /// the number of images that fit then. All `count` images should fit, but `enough` of them suffice.
     pub fn to_bytes(width: usize, height: usize, count: usize, enough: usize, bytes: usize) -> (Reduction, usize) {
         let fit = |by: usize| bytes / SAMPLE / (width.div_ceil(by) * height.div_ceil(by)).max(1);
         let wanted = count.min(enough).max(1);
@@ -86,7 +88,8 @@ impl Reduction {
         (Reduction { columns: by, rows: by }, fit(by).clamp(1, count.max(1)))
     }
 
-    /// The means of the finite values of each block, not a number where there are none, and their width.
+    /// Returns the means of the finite values of each block, NaN for blocks without any, and the width of the reduced
+    /// image.
     pub fn of(self, values: &[f32], width: usize) -> (Vec<f32>, usize) {
         let Reduction { columns, rows } = self;
         if (columns, rows) == (1, 1) {
@@ -117,7 +120,7 @@ mod tests {
     use flate2::read::ZlibDecoder;
     use std::io::Read;
 
-    /// What the page does.
+    /// Unpacks an image as the page does.
     fn unpacked(image: &PackedImage) -> Vec<f32> {
         let compressed = BASE64_STANDARD.decode(&image.samples).unwrap();
         let mut planes = Vec::new();

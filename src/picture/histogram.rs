@@ -1,34 +1,36 @@
-//! A bar chart of a histogram: values along the bottom, counts on a logarithmic scale.
+//! Bar chart of a histogram: values along the bottom, counts on a logarithmic scale.
 
 use super::{Canvas, FONT_SCALE, INK, LETTER, LINE, MARGIN, number, write};
 use crate::error::Result;
 use crate::files::OutputFile;
 use crate::histogram::HistogramReport;
 
-/// Size of the plot area in pixels.
+/// Width of the plot area in pixels.
 const WIDTH: usize = 1024;
+/// Height of the plot area in pixels.
 const HEIGHT: usize = 384;
-/// Space for the counts beside the plot area.
+/// Width of the space for counts next to the plot area, in pixels.
 const SIDE: usize = 6 * LETTER;
 const BARS: u8 = 150;
 const GRID: u8 = 70;
 /// Percentiles that are marked.
 const MARKED: [f64; 2] = [0.1, 99.9];
 
-/// Plots a histogram of values in `unit` as an 8-bit greyscale PNG: the range of values, counts on a logarithmic scale,
-/// percentiles 0.1 and 99.9 as lines. If there are more bins than columns, a column shows the fullest of its bins.
+/// Plots a histogram of values in `unit` as an 8-bit greyscale PNG, with the range of values, counts on a logarithmic
+/// scale, and lines at the percentiles 0.1 and 99.9. If there are more bins than columns, a column shows the fullest of
+/// its bins.
 ///
 /// The file appears complete or not at all.
 pub fn write_histogram(file: &OutputFile, report: &HistogramReport, unit: &str) -> Result<()> {
     write(file, &draw(report, unit))
 }
 
-/// The plot area, and the scales from values and counts to pixels.
+/// Scales from values and counts to pixels of the plot area.
 struct Axes {
     left: usize,
     first: f64,
     span: f64,
-    /// Logarithm of the count at the upper edge; the lower edge is below 1, so that a count of 1 is visible.
+    /// Decimal logarithm of the count at the upper edge; the lower edge is below 1, so that a count of 1 is visible.
     decades: f64,
 }
 
@@ -38,7 +40,7 @@ impl Axes {
         self.left + place.min(WIDTH - 1)
     }
 
-    /// Height of a bar.
+    /// Returns the height of a bar in pixels.
     fn height(&self, count: f64) -> usize {
         const LOWEST: f64 = -0.3;
         if count < 1.0 {
@@ -94,7 +96,7 @@ impl Canvas {
         }
     }
 
-    /// A dashed vertical line, through which the bars remain visible.
+    /// Draws a dashed vertical line, through which the bars remain visible.
     fn dashes(&mut self, x: usize, top: usize, height: usize) {
         for y in (top..top + height).step_by(12) {
             self.fill(x, y, 1, 6.min(top + height - y), INK);
@@ -119,7 +121,7 @@ mod tests {
         draw(&histogram.report(moments.into_iter().sum()), "per um")
     }
 
-    /// Pixels of bars in a column of the field.
+    /// Returns the pixels of bars in a column of the plot area.
     fn bar(canvas: &Canvas, column: usize) -> usize {
         let x = MARGIN + SIDE + column;
         (0..canvas.height).filter(|y| canvas.pixels[y * canvas.width + x] == BARS).count()
@@ -131,7 +133,7 @@ mod tests {
         let mut values = vec![0f32; 1000];
         values.extend([1.0; 10]);
         let canvas = of(&values);
-        // of a column that a percentile is marked in half is seen: 0.1 % is at 0, 99.9 % at 1
+        // half of a column that a percentile marks is visible: 0.1 % is at 0, 99.9 % at 1
         assert!(bar(&canvas, 0).abs_diff(HEIGHT / 2) <= 6);
         assert!((500..600).all(|column| bar(&canvas, column) == 0));
         let ones = (900..WIDTH).map(|column| bar(&canvas, column)).max().unwrap();

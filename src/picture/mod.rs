@@ -11,47 +11,48 @@ use rayon::prelude::*;
 use crate::error::{Error, Result};
 use crate::files::{OutputFile, SOFTWARE};
 
-/// One image in the row.
+/// Image in a row of images.
 #[derive(Clone, Copy, Debug)]
 pub struct Panel<'a> {
-    /// Drawn above the image in capitals; characters without a glyph become `?`.
+    /// Title drawn above the image in capitals; characters without a glyph become `?`.
     pub title: &'a str,
     /// Unit of the values for black and white, which are drawn below the image.
     pub unit: &'a str,
-    /// Pixels in a row.
+    /// Number of pixels in a row.
     pub width: usize,
-    /// Rows.
+    /// Number of rows.
     pub height: usize,
-    /// `height x width` values in any unit, rows downwards.
+    /// Values `height x width`, rows downwards.
     pub data: &'a [f32],
 }
 
-/// No panel is drawn higher than this many pixels.
+/// Largest height in pixels at which a panel is drawn.
 const MAX_HEIGHT: usize = 768;
-/// Pixels between and around panels.
+/// Number of pixels between and around panels.
 const MARGIN: usize = 10;
-/// Image pixels along the side of one font pixel.
+/// Number of image pixels along the side of one font pixel.
 const FONT_SCALE: usize = 2;
-/// Height of a line of text, and width of a letter with the gap after it, in pixels.
+/// Height of a line of text in pixels.
 const LINE: usize = 7 * FONT_SCALE + MARGIN;
+/// Width of a letter with the gap after it, in pixels.
 const LETTER: usize = 6 * FONT_SCALE;
 const BACKGROUND: u8 = 36;
 const INK: u8 = 230;
 
 /// Writes the panels side by side into an 8-bit greyscale PNG.
 ///
-/// All are drawn as high as the lowest of them: shrunk by area averaging to at most 768 pixels, or
-/// enlarged by the largest whole factor that stays within that. A panel wider than twice its drawn height
-/// is squeezed to that width. Each has its own contrast, from the 0.5th to the 99.5th percentile of its
-/// finite values; the others are black, and a constant panel is mid-grey. The file appears complete or
-/// not at all: it is written under a temporary name in its directory and renamed.
+/// All are drawn as high as the lowest of them: shrunk by area averaging to at most 768 pixels, or enlarged by the
+/// largest whole factor that stays within that. A panel wider than twice its drawn height is squeezed to that width.
+/// Each has its own contrast, from the 0.5th to the 99.5th percentile of its finite values; other values are black, and
+/// a constant panel is mid-grey. The file appears complete or not at all: it is written under a temporary name in its
+/// directory and renamed.
 pub fn write_preview(file: &OutputFile, panels: &[Panel]) -> Result<()> {
     let lowest = lowest(file.path(), panels)?;
     write(file, &draw(panels, lowest, MAX_HEIGHT))
 }
 
 /// Writes the panels side by side with one contrast and one scale for all, so that no side has more than 768 pixels;
-/// otherwise as [`write_preview`]. None is squeezed, and none is thinner than a pixel.
+/// otherwise like [`write_preview`]. No panel is squeezed, and none is thinner than a pixel.
 pub fn write_sections(file: &OutputFile, panels: &[Panel]) -> Result<()> {
     lowest(file.path(), panels)?;
     let longest = panels.iter().map(|panel| panel.width.max(panel.height)).max().unwrap_or(1);
@@ -65,11 +66,11 @@ pub fn write_sections(file: &OutputFile, panels: &[Panel]) -> Result<()> {
     write(file, &lay_out(panels, &images, |_| contrast))
 }
 
-/// No panel of a montage is enlarged beyond this many pixels.
+/// Largest height in pixels to which a panel of a montage is enlarged.
 const MONTAGE_HEIGHT: usize = 256;
 
 /// Writes panels of one size row by row, about as many in a row as there are rows, with one contrast for all. They are
-/// enlarged by the largest whole factor that keeps them within 256 pixels, and never shrunk; otherwise as
+/// enlarged by the largest whole factor that keeps them within 256 pixels, and never shrunk; otherwise like
 /// [`write_preview`].
 pub fn write_montage(file: &OutputFile, panels: &[Panel]) -> Result<()> {
     let times = (MONTAGE_HEIGHT / lowest(file.path(), panels)?).max(1);
@@ -91,7 +92,7 @@ pub fn write_montage(file: &OutputFile, panels: &[Panel]) -> Result<()> {
     write(file, &montage)
 }
 
-/// The height of the lowest panel, after all have been checked.
+/// Returns the height of the lowest panel after checking all of them.
 fn lowest(path: &Path, panels: &[Panel]) -> Result<usize> {
     for panel in panels {
         if panel.data.is_empty() || panel.data.len() != panel.width * panel.height {
@@ -111,14 +112,14 @@ fn lowest(path: &Path, panels: &[Panel]) -> Result<usize> {
     lowest.ok_or_else(|| Error::output(path, "a preview needs at least one panel"))
 }
 
-/// An 8-bit image, rows downwards.
+/// 8-bit image, rows downwards.
 struct Canvas {
     width: usize,
     height: usize,
     pixels: Vec<u8>,
 }
 
-/// A panel at the size that it is drawn in.
+/// Panel at the size in which it is drawn.
 struct Image {
     width: usize,
     height: usize,
@@ -143,7 +144,7 @@ fn draw(panels: &[Panel], lowest: usize, highest: usize) -> Canvas {
     lay_out(panels, &images, |image| contrast(&image.values))
 }
 
-/// Images in a row between their titles and their values, each with its own contrast.
+/// Arranges images in a row, with their titles above and the values of black and white below, and the contrast of each.
 fn lay_out(panels: &[Panel], images: &[Image], contrast: impl Fn(&Image) -> (f64, f64)) -> Canvas {
     let top = MARGIN + LINE;
     let highest = images.iter().map(|image| image.height).max().unwrap_or(0);
@@ -194,8 +195,8 @@ impl Canvas {
     }
 }
 
-/// The panel at `width x height`, each pixel the mean of the finite values in the area that it covers,
-/// weighted by the area; not a number where there are none.
+/// Resamples a panel to `width x height`. Each pixel is the mean of the finite values in the area that it covers,
+/// weighted by the area, or NaN if there are none.
 fn resample(panel: &Panel, width: usize, height: usize) -> Vec<f32> {
     let columns: Vec<_> = (0..width).map(|x| cover(x, width, panel.width)).collect();
     let mut image = vec![0.0f32; width * height];
@@ -218,10 +219,10 @@ fn resample(panel: &Panel, width: usize, height: usize) -> Vec<f32> {
     image
 }
 
-/// The source indices that pixel `index` of `to` covers when `from` are spread over them, and how much of
-/// each.
+/// Returns the indices that pixel `index` covers when `from` source pixels are resampled to `to` pixels, with the
+/// covered length of each.
 fn cover(index: usize, to: usize, from: usize) -> Vec<(usize, f64)> {
-    // In units of 1/to source pixels all bounds are whole numbers.
+    // in units of 1/to source pixels, all bounds are integers
     let (start, end) = (index * from, (index + 1) * from);
     (start / to..end.div_ceil(to))
         .map(|source| {
@@ -231,7 +232,7 @@ fn cover(index: usize, to: usize, from: usize) -> Vec<(usize, f64)> {
         .collect()
 }
 
-/// The values that become black and white: percentiles of the finite ones.
+/// Returns the values for black and white: percentiles of the finite values.
 fn contrast(values: &[f32]) -> (f64, f64) {
     let mut sorted: Vec<f32> = values.iter().copied().filter(|v| v.is_finite()).collect();
     sorted.sort_unstable_by(f32::total_cmp);
@@ -240,17 +241,17 @@ fn contrast(values: &[f32]) -> (f64, f64) {
         sorted.get(place.round() as usize).map_or(0.0, |&v| f64::from(v))
     };
     let (low, high) = (at(0.005), at(0.995));
-    // Nearly all values are equal: show the few others.
+    // nearly all values are equal: the range includes the few others
     if high <= low { (at(0.0), at(1.0)) } else { (low, high) }
 }
 
-/// The same of several images together.
+/// Returns the values for black and white of several images together.
 fn contrast_of_all(images: &[Image]) -> (f64, f64) {
     let all: Vec<f32> = images.iter().flat_map(|image| image.values.iter().copied()).collect();
     contrast(&all)
 }
 
-/// A value with four significant digits.
+/// Formats a value with four significant digits.
 fn number(value: f64) -> String {
     match value.abs() {
         0.0 => "0".into(),
@@ -262,7 +263,7 @@ fn number(value: f64) -> String {
     }
 }
 
-/// Values as greys from black at `low` to white at `high`.
+/// Converts values to grey levels from black at `low` to white at `high`.
 fn greys(values: &[f32], (low, high): (f64, f64)) -> Vec<u8> {
     values
         .iter()
@@ -281,7 +282,7 @@ fn write(file: &OutputFile, canvas: &Canvas) -> Result<()> {
     file.write(png)
 }
 
-/// The picture as a PNG.
+/// Encodes the picture as a PNG.
 fn encode(canvas: &Canvas) -> std::io::Result<Vec<u8>> {
     let mut png = Vec::new();
     let (width, height) = (canvas.width as u32, canvas.height as u32);
@@ -295,7 +296,7 @@ fn encode(canvas: &Canvas) -> std::io::Result<Vec<u8>> {
     Ok(png)
 }
 
-/// The seven rows of a character, the leftmost of the five columns in the highest bit.
+/// Returns the seven rows of a character, the leftmost of the five columns in the highest bit.
 fn glyph(letter: char) -> [u8; 7] {
     let found = FONT.iter().find(|(known, _)| *known == letter);
     found.map_or(UNKNOWN, |&(_, rows)| rows)

@@ -4,7 +4,7 @@ use crate::error::{Error, Result};
 use serde::Serialize;
 use toml::Table;
 
-/// Two flags, and what to do about them.
+/// Two flags that exclude each other, and advice about them.
 struct Conflict(&'static str, &'static str, &'static str);
 
 const ONE: &str = "give one of them";
@@ -32,19 +32,19 @@ const CONFLICTS: &[Conflict] = &[
     Conflict("resume", "overwrite", "one keeps slices and the other replaces them; give one of them"),
 ];
 
-/// The flags of a group that were given, as they stand in a run file.
+/// Returns the given flags of a group, in the form of a run file.
 ///
 /// # Errors
-/// [`Error::Usage`] for a value that TOML cannot hold.
+/// [`Error::Usage`] for a value that TOML cannot represent.
 pub fn given(args: &impl Serialize) -> Result<Table> {
     Table::try_from(args)
         .map_err(|e| Error::usage(format!("the flags cannot be read: {e}; write their values as the help says")))
 }
 
-/// Refuses flags that contradict each other among all groups.
+/// Refuses flags of any group that contradict each other.
 ///
 /// # Errors
-/// [`Error::Usage`] that names both.
+/// [`Error::Usage`] that names both flags.
 pub fn check_conflicts(groups: &[Table]) -> Result<()> {
     let is_given = |flag: &str| groups.iter().any(|group| group.contains_key(flag));
     match CONFLICTS.iter().find(|Conflict(a, b, _)| is_given(a) && is_given(b)) {
@@ -53,7 +53,7 @@ pub fn check_conflicts(groups: &[Table]) -> Result<()> {
     }
 }
 
-/// Takes out of a run file's keys those that a flag at the prompt contradicts.
+/// Removes those keys of a run file that contradict a flag on the command line.
 pub(super) fn give_way(file: &mut Table, flags: &Table) {
     for Conflict(a, b, _) in CONFLICTS {
         for (flag, key) in [(a, b), (b, a)] {

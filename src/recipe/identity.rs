@@ -1,4 +1,4 @@
-//! The identity of a run: the hash of everything that affects the bytes of its slices.
+//! Identity of a run: the hash of everything that affects the bytes of its slices.
 
 use super::Recipe;
 use crate::kernel::StepBackend;
@@ -7,56 +7,57 @@ use serde_json::Value;
 use sha2::{Digest, Sha256};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Everything that decides the bytes of slices. Shards of a run have the same; so have runs on one device and on several
-/// alike.
+/// Everything that determines the bytes of slices. All shards of a run have the same identity, as have runs on one
+/// device and on several equal ones.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub struct Identity {
     pub version: &'static str,
-    /// With the axis that was found in place of a search.
+    /// Recipe, with the axis that was found in place of a search.
     pub recipe: Recipe,
     /// Digest of names, sizes, times and shapes of the input's files, and of the angles and shifts that were read.
     pub input: String,
-    /// Digest of the numbers of the slices that percentiles are taken from.
+    /// Digest of the numbers of the slices from which percentiles are taken.
     #[serde(rename = "sampled-slices")]
     pub sampled: Option<String>,
-    /// Values that became 0 and the largest integer.
+    /// Values that map to 0 and to the largest integer.
     pub range: Option<(f32, f32)>,
     pub devices: BTreeSet<DeviceIdentity>,
 }
 
-/// A device, and how it computes slices.
+/// Identity of a device, and the way in which it computes slices.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub struct DeviceIdentity {
     pub device: String,
     pub platform: String,
     pub driver: String,
-    /// Key of the back-projection kernel's source.
+    /// Key of the source of the back-projection kernel.
     pub kernel: String,
-    /// Who filters rows.
+    /// Implementation of the row filter.
     #[serde(rename = "filter-rows")]
     pub rows: String,
-    /// What does the steps before the filter.
+    /// Backend of the steps on rows before the filter.
     pub row_steps: StepBackend,
+    /// Backend of the steps on sinograms before the filter.
     pub sinogram_steps: StepBackend,
-    /// Projections whose sum is computed at a time.
+    /// Number of projections whose sum is computed at a time.
     #[serde(rename = "parts")]
     pub part: usize,
 }
 
 impl Identity {
-    /// 128 bits in hexadecimal digits.
+    /// Returns the key of the run: 128 bits in hexadecimal digits.
     pub fn key(&self) -> String {
         digest([self.to_json().to_string()])
     }
 
-    /// The same with the range that percentiles led to.
+    /// Returns this identity with the range that percentiles led to.
     pub fn with_range(&self, range: (f32, f32)) -> Identity {
         Identity { range: Some(range), ..self.clone() }
     }
 
-    /// Names of all parts, which are flags where there is one, and their values; for people.
+    /// Returns the names of all parts, which are flags where there is one, and their values; for people.
     pub fn parts(&self) -> BTreeMap<String, String> {
         fn add(parts: &mut BTreeMap<String, String>, name: &str, value: &str) {
             let known = parts.entry(name.to_owned()).or_default();
@@ -80,12 +81,12 @@ impl Identity {
     }
 
     fn to_json(&self) -> Value {
-        // numbers, words and lists of them, which all have a form in JSON
+        // numbers, words and lists of them, all of which JSON can represent
         serde_json::to_value(self).unwrap_or_default()
     }
 }
 
-/// The first half of a SHA-256, in hexadecimal digits.
+/// Returns the first half of a SHA-256 hash, in hexadecimal digits.
 pub fn digest(parts: impl IntoIterator<Item = impl AsRef<[u8]>>) -> String {
     let mut hash = Sha256::new();
     parts.into_iter().for_each(|part| hash.update(part));
@@ -109,7 +110,8 @@ mod tests {
     use serde_json::json;
     use strum::VariantArray;
 
-    /// A recipe in which nothing is left open. Every struct is written out, so that a new field must be added here.
+    /// Returns a recipe in which everything is specified. Every struct is written out, so that a new field must be
+    /// added here.
     fn full() -> Recipe {
         Recipe {
             input: Input {
@@ -167,7 +169,7 @@ mod tests {
         }
     }
 
-    /// The same with other variants of what has several.
+    /// Returns recipes with other variants where there are several.
     fn others() -> [Recipe; 3] {
         let full = full();
         let with_scan = |scan| Recipe { scan, ..full.clone() };
@@ -210,7 +212,7 @@ mod tests {
         }
     }
 
-    /// JSON pointers of all values that are not objects or lists.
+    /// Collects the JSON pointers of all values that are neither objects nor lists.
     fn leaves(at: &str, value: &Value, found: &mut Vec<String>) {
         match value {
             Value::Object(map) => map.iter().for_each(|(key, value)| leaves(&format!("{at}/{key}"), value, found)),
@@ -221,7 +223,7 @@ mod tests {
         }
     }
 
-    /// Values that may stand in place of one: of numbers others, of words all that there are.
+    /// Returns possible replacements of a value: other numbers for a number, all words of its kind for a word.
     fn instead_of(value: &Value) -> Vec<Value> {
         fn of<T: VariantArray + Copy + Into<&'static str>>() -> Vec<&'static str> {
             T::VARIANTS.iter().map(|&word| word.into()).collect()
@@ -242,7 +244,7 @@ mod tests {
         match value {
             Value::Bool(switch) => vec![json!(!switch)],
             Value::String(text) => {
-                // a digit after the other becomes the next, or the next but one
+                // replaces a digit by the next one, or the next but one
                 let others =
                     text.char_indices().filter_map(|(at, c)| Some((at, c.to_digit(10)?))).flat_map(|(at, digit)| {
                         let with = |digit: u32| format!("{}{}{}", &text[..at], digit % 10, &text[at + 1..]);

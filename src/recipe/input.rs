@@ -1,24 +1,25 @@
-//! How the input is interpreted.
+//! Interpretation of the input.
 
 use crate::cli::InputArgs;
 use crate::error::{Error, Result};
 use crate::source::{Datasets, FieldMode, InputKind, NOTHING, RawVolume, hdf5};
 use serde::{Deserialize, Serialize};
 
-/// Most bins that are one.
+/// Largest number of bins that are averaged into one.
 const MAX_BINNING: usize = 64;
 
-/// What the input is taken for. Where it lies is no part of it: see [`Files`](crate::execution::Files).
+/// Interpretation of the input. Its location is not part of it: see [`Files`](crate::execution::Files).
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct Input {
     #[serde(rename = "input-kind")]
     pub kind: InputKind,
-    /// Of an HDF5 file.
+    /// Datasets of an HDF5 file.
     pub datasets: Datasets,
-    /// How several flats or darks become one.
+    /// Method by which several flats or darks are combined into one.
     pub field_mode: FieldMode,
-    /// Bins and rows of the detector that are one; everything but the axis counts these.
+    /// Number of bins and of rows of the detector that are averaged into one; all quantities but the axis are in binned
+    /// units.
     pub binning: usize,
 }
 
@@ -34,7 +35,7 @@ impl Default for Input {
 }
 
 impl Input {
-    /// What the flags say, if they agree.
+    /// Interprets the flags and checks that they agree.
     ///
     /// # Errors
     /// [`Error::Usage`] that names the flag.
@@ -47,7 +48,7 @@ impl Input {
             InputKind::Hdf5 => check_hdf5(args)?,
             _ => check_tiff(args)?,
         }
-        // files stand for what is in the file
+        // given files replace datasets of the HDF5 file
         let dataset = |files: &Option<String>, dataset: &Option<String>| match files {
             Some(_) => Some(NOTHING.to_owned()),
             None => dataset.clone(),
@@ -71,7 +72,7 @@ impl Input {
         Ok(Input { kind, datasets, field_mode: args.field_mode.unwrap_or_default(), binning })
     }
 
-    /// Whether a page is a sinogram.
+    /// Reports whether a page is a sinogram.
     pub fn is_sinograms(&self) -> bool {
         self.kind == InputKind::Sinograms
     }

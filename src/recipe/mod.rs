@@ -1,4 +1,4 @@
-//! What a run computes: everything that affects the bytes of a slice, and nothing else.
+//! The computation of a run: everything that affects the bytes of a slice, and nothing else.
 //!
 //! A [`Recipe`] is a value that is made once, from flags and the run file, and never changed; with the fingerprint of
 //! its input and the kernels, it forms the run key ([`Identity`]). How and where the run takes place is its
@@ -31,30 +31,31 @@ use crate::spectrum::Filter;
 use crate::steps::{StepFlags, Steps, Tilt, is_searched};
 use serde::{Deserialize, Serialize};
 
-/// Everything that decides the bytes of slices, as it was asked for. Serialised, its values are named and spelled as flags.
+/// Everything that determines the bytes of slices, as requested. Serialised, its values are named and spelled like
+/// flags.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct Recipe {
     pub input: Input,
     pub scan: ScanRecipe,
     pub slice: SliceGrid,
-    /// What is done to the data before the filter.
+    /// Steps that are applied to the data before the filter.
     pub steps: Steps,
     pub filter: RowFilterRecipe,
     pub kernel: KernelChoice,
     pub values: Values,
 }
 
-/// How rows are filtered.
+/// Filter of rows.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct RowFilterRecipe {
     #[serde(rename = "filter")]
     pub name: Filter,
-    /// Where the filter ends, in units of the Nyquist frequency.
+    /// Cutoff frequency of the filter, in units of the Nyquist frequency.
     #[serde(rename = "filter-cutoff")]
     pub cutoff: f64,
-    /// What continues a row beyond the detector.
+    /// Continuation of a row beyond the detector.
     pub padding: Padding,
 }
 
@@ -64,7 +65,7 @@ impl Default for RowFilterRecipe {
     }
 }
 
-/// Which kernel is wanted; `None` leaves it to the profile, and the profile to the device.
+/// Requested kernel; `None` leaves a choice to the profile, and the choice of the profile to the device.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct KernelChoice {
@@ -73,7 +74,7 @@ pub struct KernelChoice {
     pub interpolation: Interpolation,
     pub mode: Mode,
     pub slices_per_pass: Option<u32>,
-    /// How far slices of interpolation `exact` may be off: root mean square, relative to the slice's.
+    /// Largest root-mean-square error of slices with interpolation `exact`, relative to the slice's root mean square.
     pub accuracy: Option<f64>,
 }
 
@@ -91,7 +92,7 @@ impl Default for KernelChoice {
 }
 
 impl Recipe {
-    /// Types and checks merged flags, as far as that goes without a device or a data file.
+    /// Converts and checks merged flags, as far as that is possible without a device or a data file.
     ///
     /// # Errors
     /// [`Error::Usage`] that names the flag.
@@ -118,7 +119,7 @@ impl Recipe {
         Ok(recipe)
     }
 
-    /// Refuses flags for the axis that do not go together.
+    /// Refuses flags for the axis that contradict each other.
     fn check_axis(&self, args: &ReconstructArgs) -> Result<()> {
         match self.scan.center {
             Center::Search(Some(method)) if self.scan.search_tilt && method != Method::Likelihood => Err(Error::usage(
@@ -140,24 +141,24 @@ impl Recipe {
         }
     }
 
-    /// The same about an axis at this position, in bins of the detector.
+    /// Returns this recipe with the axis at this position, in bins of the detector.
     pub fn about(&self, axis: f64) -> Recipe {
         Recipe { scan: ScanRecipe { center: Center::At(axis), ..self.scan.clone() }, ..self.clone() }
     }
 
-    /// The same with projections that are rotated by this tilt.
+    /// Returns this recipe with projections that are rotated by this tilt.
     pub fn tilted(&self, tilt: Option<Tilt>) -> Recipe {
         let scan = ScanRecipe { search_tilt: false, ..self.scan.clone() };
         Recipe { scan, steps: Steps { tilt, ..self.steps.clone() }, ..self.clone() }
     }
 
-    /// The unit of values in slices.
+    /// Returns the unit of values in slices.
     pub fn unit(&self) -> String {
         self.slice.unit()
     }
 }
 
-/// What is done to the data before the filter, by a command that finds no tilt by itself.
+/// Returns the steps before the filter, for a command that does not search for the tilt itself.
 ///
 /// # Errors
 /// [`Error::Usage`] that names the flag.
@@ -178,7 +179,7 @@ fn parse_steps(input: &InputArgs, steps: &StepArgs, slice: &SliceGrid) -> Result
 impl RowFilterRecipe {
     fn new(args: &ReconstructArgs) -> Result<RowFilterRecipe> {
         let cutoff = args.filter_cutoff.unwrap_or(1.0);
-        // not a number is not within, either
+        // NaN is refused, too
         if !(cutoff > 0.0 && cutoff <= 1.0) {
             return Err(Error::usage(format!(
                 "--filter-cutoff: {cutoff} is not above 0 and at most 1 (the Nyquist frequency)"
@@ -190,7 +191,7 @@ impl RowFilterRecipe {
 }
 
 impl KernelChoice {
-    /// The bound of slices with interpolation `exact`.
+    /// Returns the error bound of slices with interpolation `exact`.
     pub fn bound(&self) -> f64 {
         self.accuracy.unwrap_or(Bound::usual(self.mode).accuracy)
     }
@@ -198,7 +199,7 @@ impl KernelChoice {
     fn new(args: &ReconstructArgs) -> Result<KernelChoice> {
         let default = KernelChoice::default();
         let algorithm = parse_algorithm(args.algorithm.as_deref())?;
-        // gridding has no other
+        // gridding has no other interpolation
         let usual = match algorithm {
             Some(Algorithm::Gridding) => Interpolation::Exact,
             _ => default.interpolation,
@@ -215,7 +216,7 @@ impl KernelChoice {
     }
 }
 
-/// The bound of `--accuracy`.
+/// Checks the error bound of `--accuracy`.
 fn accuracy(given: Option<f64>, interpolation: Interpolation) -> Result<Option<f64>> {
     let Some(accuracy) = given else { return Ok(None) };
     if interpolation != Interpolation::Exact {
@@ -233,7 +234,7 @@ fn accuracy(given: Option<f64>, interpolation: Interpolation) -> Result<Option<f
     Ok(given)
 }
 
-/// `auto` or one of the slice modes.
+/// Parses `auto` or one of the slice modes.
 pub fn parse_slices(text: &str) -> Result<Option<u32>> {
     if text == "auto" {
         return Ok(None);
@@ -246,7 +247,7 @@ pub fn parse_slices(text: &str) -> Result<Option<u32>> {
     }
 }
 
-/// `auto` or an algorithm.
+/// Parses `auto` or an algorithm.
 pub fn parse_algorithm(text: Option<&str>) -> Result<Option<Algorithm>> {
     match text {
         None | Some("auto") => Ok(None),

@@ -1,4 +1,4 @@
-//! How the values of a slice are written.
+//! Values of a slice as they are written.
 
 use super::quantities::text;
 use crate::cli::ReconstructArgs;
@@ -7,7 +7,7 @@ use crate::sink::{Compression, Dtype, OmeZarr};
 use crate::units::{Interval, parse_pair};
 use serde::{Deserialize, Serialize};
 
-/// Largest number of files of an output; all of them are open during a run.
+/// Largest number of files of an output, all of which are open during a run.
 const MAX_PARTS: u32 = 64;
 
 /// Sample type, scaling to integers, and the mask.
@@ -15,27 +15,27 @@ const MAX_PARTS: u32 = 64;
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct Values {
     pub dtype: Dtype,
-    /// Of integers; floats have none.
+    /// Scaling of integers; floats have none.
     pub scaling: Option<Scaling>,
-    /// Changes no value, but every file.
+    /// Compression, which does not change values, but every file.
     pub compression: Compression,
-    /// The same.
+    /// Version of OME-Zarr, which does not change values, but files of that format.
     pub ome_zarr: OmeZarr,
-    /// The same; one file if absent.
+    /// Number of files of an HDF5 output, which does not change values, but files of that format; `None` for one file.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub hdf5_parts: Option<u32>,
-    /// Radius of the circle beyond which pixels are 0, as a fraction of half the slice.
+    /// Radius of the circle beyond which pixels are 0, as a fraction of half the side of the slice.
     pub mask: Option<f64>,
 }
 
-/// How values become integers.
+/// Scaling of values to integers.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub enum Scaling {
-    /// Values that become 0 and the largest integer.
+    /// Values that map to 0 and to the largest integer.
     #[serde(rename = "range")]
     Fixed(Interval),
-    /// Percentiles of sampled slices.
+    /// Percentiles of sampled slices that map to 0 and to the largest integer.
     Percentile(Interval),
 }
 

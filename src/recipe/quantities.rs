@@ -10,7 +10,7 @@ pub const MAX_ANGLE: f64 = 1e9;
 /// Longest time that a flag takes.
 const LONGEST_TIME: Duration = Duration::from_secs(7 * 24 * 3600);
 
-/// Largest size that a flag takes: one pebibyte.
+/// Largest size that a flag accepts: one pebibyte.
 const LARGEST_SIZE: u64 = 1 << 50;
 
 /// The text of a flag that was given.
@@ -31,7 +31,7 @@ pub fn parse_size(text: &str, flag: &str) -> Result<u64> {
     }
 }
 
-/// A length of time above 0, at most a week: `90s`, `10m`, `1h 30m`; a bare number is seconds.
+/// Parses a time above 0 and at most a week: `90s`, `10m`, `1h 30m`; a bare number is in seconds.
 pub fn parse_time(text: &str, flag: &str) -> Result<Duration> {
     let seconds = text.trim().parse().ok().and_then(|seconds| Duration::try_from_secs_f64(seconds).ok());
     match seconds.or_else(|| humantime::parse_duration(text.trim()).ok()) {
@@ -42,7 +42,7 @@ pub fn parse_time(text: &str, flag: &str) -> Result<Duration> {
     }
 }
 
-/// A number of degrees.
+/// Checks an angle in degrees, or the default if none is given.
 pub(super) fn degrees(value: Option<f64>, flag: &str, default: f64) -> Result<f64> {
     match value.unwrap_or(default) {
         angle if !angle.is_finite() => Err(Error::usage(format!("{flag}: {angle} is not a finite number"))),

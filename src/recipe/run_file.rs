@@ -10,10 +10,11 @@ use clap::CommandFactory;
 use std::path::Path;
 use std::sync::atomic::AtomicBool;
 
-/// The table of a run's record that is not about what to do, but about what was done.
+/// Table of a run record that describes the completed run, not what to do.
 pub const FACTS: &str = "facts";
 
-/// Merges flags over the run file that `--config` names, if any; `stop` ends the wait for it.
+/// Merges flags with the run file that `--config` names, if any, over which they take precedence; `stop` ends the wait
+/// for it.
 pub fn merge(flags: ReconstructArgs, stop: &AtomicBool) -> Result<ReconstructArgs> {
     let Some(path) = flags.config.clone() else {
         return Ok(flags);
@@ -34,14 +35,14 @@ pub fn merge(flags: ReconstructArgs, stop: &AtomicBool) -> Result<ReconstructArg
     let over = to_table(&flags)?;
     give_way(&mut merged, &over);
     if let Some(output) = &flags.output {
-        // the record of one format may lead to another
+        // the record of an output of one format may be used for another
         let target = Target::parse(output)?;
         for flag in ["hdf5-parts", "ome-zarr"].into_iter().filter(|flag| !target.has_flag(flag)) {
             merged.remove(flag);
         }
     }
     if flags.dtype.is_some_and(|dtype| !dtype.is_integer()) {
-        // the range of the integers that the file asks for
+        // the range belongs to the integers that the file requests
         merged.remove("range");
         merged.remove("percentile");
     }
@@ -57,7 +58,7 @@ pub fn merge(flags: ReconstructArgs, stop: &AtomicBool) -> Result<ReconstructArg
     Ok(args)
 }
 
-/// Keys that a run file may have: the long flags, less those about the run file itself.
+/// Returns the keys that a run file may have: the long flags, except those about the run file itself.
 fn known_keys() -> Vec<String> {
     const NOT_KEYS: [&str; 6] = ["config", "save-config", "dry-run", "verbose", "quiet", "help"];
     crate::cli::Cli::command()
@@ -79,7 +80,7 @@ fn check_keys(table: &toml::Table, path: &Path) -> Result<()> {
         if key != FACTS && !known.contains(key) {
             let nearest = known
                 .iter()
-                // nothing like a flag is that long
+                // no flag is nearly as long as that
                 .filter(|_| key.len() < 64)
                 .map(|name| (strsim::damerau_levenshtein(name, key), name))
                 .min()
@@ -94,7 +95,7 @@ fn check_keys(table: &toml::Table, path: &Path) -> Result<()> {
     Ok(())
 }
 
-/// The merged run as the text of a run file.
+/// Returns the merged flags as the text of a run file.
 pub fn run_file(args: &ReconstructArgs) -> Result<String> {
     toml::to_string(args)
         .map_err(|e| Error::usage(format!("the run cannot be written as TOML: {e}; leave --save-config out")))

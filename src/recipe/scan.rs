@@ -16,29 +16,29 @@ use std::str::FromStr;
 /// Largest side of a slice in pixels.
 const MAX_SIZE: usize = 1 << 16;
 
-/// The projections, their angles and the axis.
+/// Projections of the scan, their angles and the axis.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct ScanRecipe {
     pub angles: AngleSource,
-    /// Of these `exclude` leaves some out; all of them if none.
+    /// Projections that are used unless `exclude` removes them; all if `None`.
     pub projection_range: Option<Span>,
     pub exclude: Ranges,
     #[serde(rename = "angle-weights")]
     pub weights: AngleWeights,
     pub center: Center,
-    /// Whether the tilt is to be found with the axis.
+    /// True if the tilt is to be found together with the axis.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub search_tilt: bool,
-    /// A whole turn with the axis near one end of the detector is reconstructed as far as it sees.
+    /// True if a full turn with the axis near one end of the detector is reconstructed as far as it sees.
     pub extended_field: bool,
 }
 
-/// Where the angles come from.
+/// Source of the angles.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub enum AngleSource {
-    /// A text file with one angle a line, in degrees.
+    /// Text file with one angle a line, in degrees.
     File,
     /// The input, an HDF5 file.
     Hdf5,
@@ -57,21 +57,21 @@ impl Default for AngleSource {
     }
 }
 
-/// Where the rotation axis is.
+/// Position of the rotation axis.
 #[derive(Clone, Copy, Debug, Default, PartialEq, SerializeDisplay, DeserializeFromStr)]
 pub enum Center {
-    /// In the middle of the detector.
+    /// Middle of the detector.
     #[default]
     Middle,
-    /// At this position in bins.
+    /// Position in bins.
     At(f64),
-    /// At these positions in the first and the last row of the detector.
+    /// Positions in bins in the first and the last row of the detector.
     Ends([f64; 2]),
-    /// Where the data say, by this method or by those that suit the scan.
+    /// Position found from the data, by this method or by those that suit the scan.
     Search(Option<Method>),
 }
 
-/// As `--center` takes it; `middle` is what it is without the flag.
+/// Formats the position as `--center` takes it, and the default as `middle`.
 impl fmt::Display for Center {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -116,7 +116,7 @@ impl Center {
 }
 
 impl ScanRecipe {
-    /// What the flags say that commands share; weights and axis are those by default.
+    /// Converts those flags about the scan that commands share; weights and axis have their defaults.
     pub fn new(args: &ScanArgs, input: InputKind) -> Result<ScanRecipe> {
         let angles = match &args.angles {
             Some(_) => AngleSource::File,
@@ -142,14 +142,14 @@ impl ScanRecipe {
     }
 }
 
-/// The pixels of a slice.
+/// Pixels of a slice.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct SliceGrid {
-    /// Side in pixels; the number of bins if none.
+    /// Side in pixels; the number of bins if `None`.
     pub size: Option<usize>,
     pub roi: Option<Roi>,
-    /// Of a pixel of the slices.
+    /// Side of a pixel of the slices.
     pub pixel_size: Option<Length>,
 }
 
@@ -167,14 +167,15 @@ impl SliceGrid {
         })
     }
 
-    /// With pixels of the size that `--pixel-size` says of the detector's, of which `binning` are one.
+    /// Returns a grid whose pixel size is given by `--pixel-size` for the detector, `binning` pixels of which are
+    /// averaged into one.
     pub fn of_pixels(size: Option<&str>, binning: usize) -> Result<SliceGrid> {
         let size = size.map(|text| parse_length(text, "--pixel-size")).transpose()?;
         let pixel_size = size.map(|size| size.times(binning as f64));
         Ok(SliceGrid { pixel_size, ..SliceGrid::default() })
     }
 
-    /// The unit of values in slices.
+    /// Returns the unit of values in slices.
     pub fn unit(&self) -> String {
         format!("per {}", self.pixel_size.as_ref().map_or("pixel", |size| &size.unit).replace('µ', "u"))
     }

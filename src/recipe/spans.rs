@@ -6,7 +6,7 @@ use serde_with::{DeserializeFromStr, SerializeDisplay};
 use std::fmt;
 use std::str::FromStr;
 
-/// `A..B`, `A..=B` or `A..B:STEP`, not yet cut to a length.
+/// Range `A..B`, `A..=B` or `A..B:STEP`, not yet limited to a length.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, SerializeDisplay, DeserializeFromStr)]
 pub struct Span {
     start: usize,
@@ -14,7 +14,7 @@ pub struct Span {
     step: usize,
 }
 
-/// As `--rows` takes it.
+/// Formats the range as `--rows` takes it.
 impl fmt::Display for Span {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}..", self.start)?;
@@ -32,7 +32,7 @@ impl FromStr for Span {
 }
 
 impl Span {
-    /// Reads a span; `A` alone is that one number, an open end goes to the last.
+    /// Parses a range; `A` alone is that one number, an open end extends to the last one.
     pub fn parse(text: &str, flag: &str) -> Result<Self> {
         let wrong = |why: &str| {
             Error::usage(format!("{flag}: `{text}` {why}; write A..B (without B), A..=B, A..B:STEP or one number"))
@@ -50,7 +50,7 @@ impl Span {
             )));
         }
         let number = |part: &str| match part.trim().parse::<usize>() {
-            // one more must be a number, too
+            // the number after it must exist, too
             Ok(value) if value < usize::MAX => Ok(value),
             _ => Err(wrong("is not a range")),
         };
@@ -82,7 +82,7 @@ impl Span {
         Ok(Span { start, end, step })
     }
 
-    /// The numbers below `length`; past it is an error that names `what` there is too little of.
+    /// Returns the numbers of the range below `length`; a range beyond it is an error, in which `what` names the items.
     pub fn within(&self, length: usize, flag: &str, what: &str) -> Result<Vec<usize>> {
         let end = self.end.unwrap_or(length);
         if end > length || self.start >= end {
@@ -95,11 +95,11 @@ impl Span {
     }
 }
 
-/// Several spans, separated by commas.
+/// Ranges separated by commas.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Ranges(Vec<Span>);
 
-/// As `--exclude` takes them.
+/// Formats the ranges as `--exclude` takes them.
 impl fmt::Display for Ranges {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let spans: Vec<String> = self.0.iter().map(Span::to_string).collect();
@@ -112,7 +112,7 @@ impl Ranges {
         text.split(',').map(|part| Span::parse(part, flag)).collect::<Result<_>>().map(Ranges)
     }
 
-    /// For every number below `length`, whether it is in one of the spans.
+    /// Returns for every number below `length` whether it is in one of the ranges.
     pub fn marks(&self, length: usize, flag: &str, what: &str) -> Result<Vec<bool>> {
         let mut marks = vec![false; length];
         for span in &self.0 {

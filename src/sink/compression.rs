@@ -1,4 +1,4 @@
-//! Lossless compression of samples, and the predictors of TIFF, which make them compress better.
+//! Lossless compression of samples, and the predictors of TIFF, which improve it.
 
 use super::encoding::Dtype;
 use flate2::write::{GzEncoder, ZlibEncoder};
@@ -9,7 +9,7 @@ use strum::{Display, EnumString, IntoStaticStr, VariantArray};
 use weezl::BitOrder;
 use zstd::bulk::Compressor;
 
-/// How samples are compressed in files.
+/// Compression of samples in files.
 #[derive(
     Debug, Clone, Copy, PartialEq, Eq, Default, Display, EnumString, IntoStaticStr, VariantArray, Serialize, Deserialize,
 )]
@@ -32,7 +32,7 @@ pub(super) const DEFLATE_LEVEL: u32 = 3;
 pub(super) const ZSTD_LEVEL: i32 = 1;
 
 impl Compression {
-    /// Value of the tag `Compression`.
+    /// Returns the value of the tag `Compression`.
     pub(super) fn tag(self) -> u16 {
         match self {
             Compression::None => 1,
@@ -59,11 +59,11 @@ impl Compression {
         }
     }
 
-    /// Compresses samples of `size` bytes as HDF5 stores a chunk with the filters shuffle and deflate: first the first byte of
-    /// every sample, then the second.
+    /// Compresses samples of `size` bytes as HDF5 stores a chunk with the filters shuffle and deflate: first the first
+    /// byte of every sample, then the second, and so on.
     #[cfg(feature = "hdf5")]
     pub(super) fn shuffled(samples: &[u8], size: usize) -> io::Result<Vec<u8>> {
-        /// Samples whose bytes are sorted at once.
+        /// Number of samples whose bytes are sorted at once.
         const PIECE: usize = 1 << 16;
         let mut encoder = ZlibEncoder::new(Vec::new(), flate2::Compression::new(DEFLATE_LEVEL));
         let mut sorted = Vec::with_capacity(PIECE);
@@ -85,7 +85,8 @@ impl Compression {
     }
 }
 
-/// Each thread keeps its compressor, which takes more memory than what it compresses.
+/// Compresses bytes with Zstandard. Each thread keeps its compressor, which takes more memory than the bytes it
+/// compresses.
 fn zstd(bytes: &[u8]) -> io::Result<Vec<u8>> {
     thread_local! {
         static KEPT: RefCell<Option<Compressor<'static>>> = const { RefCell::new(None) };
@@ -99,13 +100,13 @@ fn zstd(bytes: &[u8]) -> io::Result<Vec<u8>> {
     })
 }
 
-/// Value of the tag `Predictor` for compressed samples of this type.
+/// Returns the value of the tag `Predictor` for compressed samples of this type.
 pub(super) fn predictor(dtype: Dtype) -> u16 {
     if dtype.is_integer() { 2 } else { 3 }
 }
 
-/// Differences of neighbours instead of samples, in rows of `width`: of integers, or of the bytes of floats, which come
-/// sorted by significance.
+/// Replaces samples in rows of `width` by differences between neighbours: those of integers, or those of the bytes of
+/// floats after sorting them by significance.
 pub(super) fn predict(samples: &[u8], dtype: Dtype, width: usize) -> Vec<u8> {
     let size = dtype.bytes();
     let mut out = samples.to_vec();
@@ -132,7 +133,7 @@ pub(super) fn predict(samples: &[u8], dtype: Dtype, width: usize) -> Vec<u8> {
     out
 }
 
-/// Replaces every byte but the first by its difference to the one before.
+/// Replaces every byte but the first by its difference from the byte before.
 fn differences(bytes: &mut [u8]) {
     for place in (1..bytes.len()).rev() {
         bytes[place] = bytes[place].wrapping_sub(bytes[place - 1]);

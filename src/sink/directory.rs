@@ -1,8 +1,8 @@
-//! Structure of TIFF files, classic and big, whose offsets are known before anything is written.
+//! Structure of TIFF files, classic and BigTIFF, whose offsets are known before anything is written.
 
 use std::collections::BTreeMap;
 
-/// Width of the offsets in a file.
+/// Kind of TIFF, which determines the width of offsets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum TiffKind {
     /// Offsets of 32 bits.
@@ -16,15 +16,15 @@ pub(super) enum TiffKind {
 pub(super) enum TagValue {
     Shorts(Vec<u16>),
     Long(u32),
-    /// Places in the file or lengths, as wide as the file's offsets.
+    /// Offsets in the file or lengths, as wide as the offsets of the file.
     Offsets(Vec<u64>),
     Rational(u32, u32),
-    /// Without characters that are not ASCII.
+    /// Text, of ASCII characters only.
     Text(String),
 }
 
 impl TiffKind {
-    /// Bytes of an offset.
+    /// Returns the number of bytes of an offset.
     fn offset_bytes(self) -> usize {
         match self {
             TiffKind::Classic => 4,
@@ -32,7 +32,7 @@ impl TiffKind {
         }
     }
 
-    /// Bytes of the number of tags.
+    /// Returns the number of bytes of the number of tags.
     fn count_bytes(self) -> usize {
         match self {
             TiffKind::Classic => 2,
@@ -40,17 +40,17 @@ impl TiffKind {
         }
     }
 
-    /// Bytes of a tag in a directory: number, type, count, and value or its offset.
+    /// Returns the number of bytes of a tag in a directory: number, type, count, and value or its offset.
     fn tag_bytes(self) -> usize {
         4 + 2 * self.offset_bytes()
     }
 
-    /// Bytes of the beginning of a file.
+    /// Returns the number of bytes of the header of a file.
     pub fn header_bytes(self) -> usize {
         2 * self.offset_bytes()
     }
 
-    /// The beginning of a file whose first directory is at this offset.
+    /// Returns the header of a file whose first directory is at the offset `first`.
     pub fn header(self, first: u64) -> Vec<u8> {
         let mut bytes = if cfg!(target_endian = "big") { b"MM".to_vec() } else { b"II".to_vec() };
         match self {
@@ -61,7 +61,7 @@ impl TiffKind {
         bytes
     }
 
-    /// Whether everything before this offset can be found.
+    /// Reports whether offsets can represent everything before `end`.
     pub fn reaches(self, end: u64) -> bool {
         self == TiffKind::Big || u32::try_from(end).is_ok()
     }
@@ -75,7 +75,7 @@ impl TiffKind {
 }
 
 impl TagValue {
-    /// Type, count and bytes.
+    /// Returns type, count and bytes.
     fn stored(&self, kind: TiffKind) -> (u16, u64, Vec<u8>) {
         match self {
             TagValue::Text(text) => {
@@ -99,7 +99,7 @@ impl TagValue {
     }
 }
 
-/// The tags of a page, in the order of their numbers.
+/// Tags of a page, in the order of their numbers.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Directory(BTreeMap<u16, TagValue>);
 
@@ -109,8 +109,8 @@ impl Directory {
         self.0.insert(tag, value);
     }
 
-    /// The directory at an even offset of a file, followed by its values; `next` is the offset of that of the next page, 0
-    /// after the last one.
+    /// Returns the bytes of the directory at the even offset `at` of a file, followed by its values. `next` is the
+    /// offset of the directory of the next page, or 0 for the last page.
     pub fn bytes(&self, kind: TiffKind, at: u64, next: u64) -> Vec<u8> {
         let fixed = kind.count_bytes() + self.0.len() * kind.tag_bytes() + kind.offset_bytes();
         let (mut bytes, mut values) = (Vec::with_capacity(fixed), Vec::new());

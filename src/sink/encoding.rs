@@ -1,10 +1,10 @@
-//! How samples are stored.
+//! Encoding of values as samples.
 
 use crate::error::{Error, Result};
 use serde::{Deserialize, Serialize};
 use strum::{Display, EnumString, IntoStaticStr, VariantArray};
 
-/// How a sample is stored.
+/// Type of a stored sample.
 #[derive(
     Debug, Clone, Copy, PartialEq, Eq, Default, Display, EnumString, IntoStaticStr, VariantArray, Serialize, Deserialize,
 )]
@@ -23,12 +23,12 @@ pub enum Dtype {
 }
 
 impl Dtype {
-    /// Whether values are scaled to whole numbers.
+    /// Reports whether values are scaled to integers.
     pub fn is_integer(self) -> bool {
         matches!(self, Dtype::U16 | Dtype::U8)
     }
 
-    /// Bytes of one sample.
+    /// Returns the number of bytes of one sample.
     pub fn bytes(self) -> usize {
         match self {
             Dtype::F32 => 4,
@@ -38,19 +38,20 @@ impl Dtype {
     }
 }
 
-/// Sample type, and for integers the values that map to 0 and the largest integer.
+/// Sample type and, for integers, the values that map to 0 and to the largest integer.
 ///
-/// Integers are rounded to the nearest and clamped; floats ignore the range.
+/// Values are rounded to the nearest integer and clamped; floats ignore the range.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Encoding {
-    /// How a sample is stored.
+    /// Type of a sample.
     pub dtype: Dtype,
-    /// `(min, max)`: min maps to 0, max to 65535 or 255. Required for integers.
+    /// Values `(min, max)`: min maps to 0, max to 65535 or 255. Required for integers.
     pub range: Option<(f32, f32)>,
 }
 
 impl Encoding {
-    /// The value of a stored sample; within half a step of the value written, if that was in the range.
+    /// Returns the value of a stored sample, which is within half a step of the original value if that was in the
+    /// range.
     pub fn value_of(&self, sample: f32) -> f32 {
         let top = match self.dtype {
             Dtype::F32 | Dtype::F16 => return sample,
@@ -61,7 +62,7 @@ impl Encoding {
         (low + f64::from(sample) * ((high - low) / top)) as f32
     }
 
-    /// The checked range; for floats one that is not used.
+    /// Returns the range after checking it; for floats, which ignore it, an arbitrary one.
     pub(super) fn checked_range(&self) -> Result<(f32, f32)> {
         match (self.dtype, self.range) {
             (Dtype::F32 | Dtype::F16, _) => Ok((0.0, 1.0)),
@@ -77,15 +78,15 @@ impl Encoding {
     }
 }
 
-/// Number of values outside a range, including NaN.
+/// Counts the values outside a range, including NaN.
 pub(super) fn outside(values: &[f32], (min, max): (f32, f32)) -> u64 {
     values.iter().map(|&v| u64::from(!(v >= min && v <= max))).sum()
 }
 
-/// The integer in `0..=top` nearest to a value, where `min` maps to 0 and `max` to `top`; 0 for NaN.
+/// Returns the integer in `0..=top` nearest to a value, where `min` maps to 0 and `max` to `top`; 0 for NaN.
 pub(super) fn nearest(value: f32, (min, max): (f32, f32), top: f64) -> u64 {
     let (low, high) = (f64::from(min), f64::from(max));
     let place = (f64::from(value) - low) * (top / (high - low));
-    // from 2^52 on a double has no fraction, so the sum is rounded and its last bits are the number
+    // from 2^52 on a double has no fraction, so the sum is rounded and its last bits are the integer
     (place.max(0.0).min(top) + (1u64 << 52) as f64).to_bits() & 0xffff
 }

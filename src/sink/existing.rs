@@ -1,4 +1,4 @@
-//! What is at the place of an output already, and verification that files of slices are unchanged.
+//! Existing contents at the place of an output, and verification that files of slices are unchanged.
 
 use super::compression::Compression;
 use super::form::PageForm;
@@ -18,30 +18,30 @@ use tiff::decoder::Decoder;
 /// State of the file of a slice.
 #[derive(Clone, Debug, PartialEq)]
 pub enum SliceState {
-    /// A file with all of its samples.
+    /// File with all of its samples.
     Complete(SliceDescription),
-    /// A TIFF without our description.
+    /// TIFF without a description by this program.
     Unknown,
     Missing,
-    /// A file that ends early, is no TIFF, or has other samples than were written.
+    /// File that ends early, is not a TIFF, or does not have exactly the bytes that were written.
     Damaged,
-    /// A file that cannot be read, and why.
+    /// File that cannot be read, with the reason.
     Unreadable(String),
 }
 
-/// Slices that an output has already.
+/// Slices that an output already contains.
 pub trait StoredSlices: Sync {
-    /// What is there of slice `index`, compared with what is written for this request.
+    /// Returns the state of slice `index`, compared with what would be written for `request`.
     fn examine(&self, index: usize, request: &OutputRequest) -> SliceState;
 
-    /// Reads the samples of a complete slice, `[row][pixel]`; integers are not scaled.
+    /// Reads the samples of a complete slice, `[row][pixel]`; integers are not scaled back to values.
     ///
     /// # Errors
-    /// [`Error::Output`] when it cannot be read, or does not have as many samples as `out` has room for.
+    /// [`Error::Output`] when the slice cannot be read, or does not have as many samples as `out` has room for.
     fn read(&self, index: usize, out: &mut [f32]) -> Result<()>;
 }
 
-/// Slices in TIFF files of their own, or whatever a path leads to.
+/// Slices in separate TIFF files, or in whatever else the paths lead to.
 pub(super) struct StoredTiffs<F>(pub F);
 
 impl<F: Fn(usize) -> PathBuf + Sync> StoredSlices for StoredTiffs<F> {
@@ -65,7 +65,7 @@ impl<F: Fn(usize) -> PathBuf + Sync> StoredSlices for StoredTiffs<F> {
 /// Slices that are the pages of one file.
 pub(super) struct StoredPages {
     path: PathBuf,
-    /// Numbers of its slices, ascending.
+    /// Numbers of the slices, ascending.
     run: Vec<usize>,
     stack: OnceLock<std::result::Result<Stack, String>>,
 }
@@ -77,7 +77,7 @@ impl StoredPages {
 }
 
 impl StoredSlices for StoredPages {
-    /// A file of all pages is written at once, and never kept.
+    /// Returns [`SliceState::Unknown`], as a file of all pages is written at once, and never kept.
     fn examine(&self, _: usize, _: &OutputRequest) -> SliceState {
         SliceState::Unknown
     }
@@ -97,20 +97,20 @@ impl StoredSlices for StoredPages {
     }
 }
 
-/// Who wrote what is at the place of an output.
+/// Writer of the contents at the place of an output.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Origin {
-    /// Nothing is there, or a file without content.
+    /// No file, or a file without content.
     Nothing,
     /// This program.
     Own(PageContent),
-    /// A file that is cut or damaged, so that it does not say.
+    /// Unknown, as the file is truncated or damaged.
     Torn,
     /// Another program, or a person.
     Foreign,
 }
 
-/// Who wrote the TIFF at a place, which may be anything.
+/// Returns the writer of the TIFF at a path, where there may be anything.
 pub(super) fn origin(path: &Path) -> Origin {
     match path.symlink_metadata() {
         Err(e) if e.kind() == ErrorKind::NotFound => return Origin::Nothing,
@@ -127,8 +127,8 @@ pub(super) fn origin(path: &Path) -> Origin {
     }
 }
 
-/// Reads a slice's file completely, makes the file of its samples again, and compares the two byte by byte: not only the
-/// samples but everything that a reader goes by is as it was written.
+/// Reads a slice's file completely, encodes its samples again, and compares the two files byte by byte, so that not
+/// only the samples but also all metadata are verified.
 fn examine(path: &Path, index: usize, form: &PageForm) -> SliceState {
     let file = match open_regular(path) {
         Ok(file) => file,
@@ -148,12 +148,13 @@ fn examine(path: &Path, index: usize, form: &PageForm) -> SliceState {
     }
 }
 
-/// The key of the run of a file that is not as it is written for this one, if that is another run.
+/// Returns the description of a slice if it is of another run than `form`.
 fn is_of_another_run(path: &Path, form: &PageForm) -> Option<SliceDescription> {
     described(path).filter(|found| found.stamp.as_ref().map(|s| &s.run) != form.stamp.as_ref().map(|s| &s.run))
 }
 
-/// Whether a file is exactly what would be written for its own samples. No more memory is asked for than such a file needs.
+/// Reports whether a file is exactly what would be written for its own samples, without taking more memory than such a
+/// file needs.
 fn is_whole(mut file: File, path: &Path, index: usize, form: &PageForm) -> std::io::Result<bool> {
     let bytes = file.metadata()?.len();
     if bytes > form.most_bytes() {
@@ -173,7 +174,7 @@ fn is_whole(mut file: File, path: &Path, index: usize, form: &PageForm) -> std::
     Ok(page.bytes(path).is_ok_and(|expected| expected == found))
 }
 
-/// The samples of a compressed TIFF with one page of this form.
+/// Decodes the samples of a compressed TIFF with one page of this form.
 fn decoded(file: &[u8], form: &PageForm) -> Option<Vec<u8>> {
     let mut decoder = Decoder::new(Cursor::new(file)).ok()?;
     let sides = decoder.dimensions().ok()?;

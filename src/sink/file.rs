@@ -1,4 +1,4 @@
-//! Files of an output, with errors that say what to do.
+//! Files of an output, with errors that contain advice.
 
 use crate::error::{Error, Result};
 use crate::files::AtomicFile;
@@ -31,7 +31,7 @@ pub(super) fn finish(file: AtomicFile, overwrite: bool) -> Result<()> {
     })
 }
 
-/// An error of writing to a file.
+/// Returns the error of writing to a file.
 pub(super) fn failed(path: &Path, error: &io::Error) -> Error {
     Error::output(path, format!("cannot be written: {error}; free some space or choose another --output"))
 }

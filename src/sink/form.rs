@@ -1,4 +1,4 @@
-//! What the pages of an output are like, and the bytes that follow from it.
+//! Common form of the pages of an output, and sizes that follow from it.
 
 use super::compression::Compression;
 use super::directory::TiffKind;
@@ -6,16 +6,16 @@ use super::encoding::Encoding;
 use super::stamp::SliceStamp;
 use crate::fault;
 
-/// Files larger than this are BigTIFF instead of classic TIFF.
+/// Size in bytes above which files are BigTIFF instead of classic TIFF.
 const CLASSIC_LIMIT: u64 = (4 << 30) - (1 << 20);
 /// Approximate size of a strip in bytes.
 const STRIP: usize = 256 << 10;
 
-/// What all pages of an output are like.
+/// Form that all pages of an output have in common.
 pub struct PageForm {
-    /// Pixels in a row.
+    /// Number of pixels in a row.
     pub width: usize,
-    /// Rows.
+    /// Number of rows.
     pub height: usize,
     pub encoding: Encoding,
     pub compression: Compression,
@@ -26,22 +26,22 @@ pub struct PageForm {
 }
 
 impl PageForm {
-    /// Classic where this number of pages fits it.
+    /// Returns the kind of TIFF for this number of pages: classic if they fit.
     pub(super) fn kind(&self, pages: usize) -> TiffKind {
         if self.is_big(pages) { TiffKind::Big } else { TiffKind::Classic }
     }
 
-    /// Rows of a strip.
+    /// Returns the number of rows of a strip.
     pub(super) fn rows_of_strip(&self) -> usize {
         (STRIP / (self.width * self.encoding.dtype.bytes())).clamp(1, self.height)
     }
 
-    /// Bytes of the samples of a page.
+    /// Returns the number of bytes of the samples of a page.
     pub(super) fn sample_bytes(&self) -> u64 {
         (self.width * self.height * self.encoding.dtype.bytes()) as u64
     }
 
-    /// No file of one page has more bytes.
+    /// Returns an upper bound of the number of bytes of a file of one page.
     pub(super) fn most_bytes(&self) -> u64 {
         let table = 16 * self.height as u64;
         let stamp =
@@ -49,7 +49,7 @@ impl PageForm {
         self.sample_bytes() + table + 4096 + (self.software.len() + stamp) as u64
     }
 
-    /// Whether this number of pages does not fit a classic TIFF.
+    /// Reports whether this number of pages does not fit a classic TIFF.
     fn is_big(&self, pages: usize) -> bool {
         let row = (self.width as u64).saturating_mul(self.encoding.dtype.bytes() as u64);
         let header = 1024 + 16 * self.height as u64; // generous estimate of tags and the strip table

@@ -1,4 +1,4 @@
-//! The formats of outputs: which of them `--output` names.
+//! Formats of outputs, and which of them `--output` names.
 
 use super::multipage::parse_single;
 use super::separate::{parse_directory, parse_pattern};
@@ -8,13 +8,13 @@ use super::volume::{parse_hdf5, parse_zarr};
 use crate::error::{Error, Result};
 use std::str::FromStr;
 
-/// The forms of `--output`, for help and messages.
+/// Forms of `--output`, for help and messages.
 pub const OUTPUT_FORMS: &str = "Directory (slice_00000.tif ...), pattern such as out/r-%05i.tif, or one file of all slices: out.tif, out.h5 or out.zarr";
 
-/// Reads `--output` if it has the form of a format.
+/// Function that parses `--output` if it has the form of a format.
 type Parse = fn(&str) -> Result<Option<Target>>;
 
-/// The formats of `--output`; the first that matches is used.
+/// Parsers of the formats of `--output`; the first one that matches is used.
 const FORMATS: [Parse; 4] = [parse_single, parse_hdf5, parse_zarr, parse_directory];
 
 impl FromStr for Target {
@@ -26,10 +26,11 @@ impl FromStr for Target {
 }
 
 impl Target {
-    /// Reads `--output`: a directory, a printf pattern (`out/r-%05i.tif`), or one file (`out.tif`).
+    /// Parses `--output`: a directory, a printf pattern (`out/r-%05i.tif`), or one file (`out.tif`).
     ///
     /// # Errors
-    /// [`Error::Usage`] when there is a `%` in the last part that is neither the one `%i`, `%d` or `%0Ni` nor part of `%%`.
+    /// [`Error::Usage`] when there is a `%` in the last part that is neither the one `%i`, `%d` or `%0Ni` nor part of
+    /// `%%`.
     pub fn parse(spec: &str) -> Result<Target> {
         if let Some(pattern) = parse_pattern(spec)? {
             return Ok(pattern);

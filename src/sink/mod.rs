@@ -1,7 +1,7 @@
 //! Writing slices: a file is complete once it has its final name.
 //!
-//! A [`Target`] defines place and format; a [`SliceWriter`] ensures that every slice is written once, and passes it to the
-//! format's [`Sink`].
+//! A [`Target`] defines place and format; a [`SliceWriter`] ensures that every slice is written once, and passes it to
+//! the format's [`Sink`].
 
 mod compression;
 mod directory;
@@ -36,5 +36,5 @@ pub use target::Target;
 pub use volume::{VolumeDescription, described_volume};
 pub use writer::{AllowedContents, SliceWriter};
 
-/// What the `Software` tag of every slice says.
+/// Value of the tag `Software` of every slice.
 pub use crate::files::SOFTWARE;

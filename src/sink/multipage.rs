@@ -1,4 +1,4 @@
-//! One TIFF, or BigTIFF, with one page per slice.
+//! A TIFF, or BigTIFF, with one page per slice.
 
 use super::compression::Compression;
 use super::existing::{StoredPages, StoredSlices};
@@ -17,18 +17,18 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 
-/// One file, which appears when all of its pages are written.
+/// One file, which gets its name when all of its pages are written.
 #[derive(Debug)]
 struct MultiPage(OneFile);
 
-/// Reads a spec that is the name of a TIFF and not a directory.
+/// Parses a specification that is the name of a TIFF and not a directory.
 pub(super) fn parse_single(spec: &str) -> Result<Option<Target>> {
     let single = is_tiff(spec) && !Path::new(spec).is_dir();
     Ok(single.then(|| Target::single(spec)))
 }
 
 impl Target {
-    /// One file with a page for each slice.
+    /// Returns the output of one file with a page for each slice.
     pub fn single(path: impl Into<PathBuf>) -> Target {
         Target::new(MultiPage(OneFile(path.into())))
     }
@@ -99,27 +99,28 @@ impl OutputFormat for MultiPage {
     }
 }
 
-/// Writes the samples of pages, in any order and several at the same time, to the file under its temporary name; the
-/// directories follow when all are there.
+/// Writer of the samples of pages, in any order and several at the same time, to a file with a temporary name. The
+/// directories follow when all pages are written.
 ///
-/// Samples of the same length have their places whatever the order. Compressed pages follow each other as they come.
+/// Uncompressed pages have fixed places, whatever the order. Compressed pages follow each other in the order of
+/// writing.
 struct MultiPageSink {
     path: PathBuf,
-    /// Is removed unless it is finished.
+    /// File with a temporary name, which is removed unless it is finished.
     file: AtomicFile,
-    /// Numbers, ascending.
+    /// Numbers of the slices, ascending.
     slices: Vec<usize>,
-    /// Where the pages are that were written.
+    /// Places of the pages that were written.
     placed: Mutex<Vec<Option<PlacedPage>>>,
-    /// Where the next compressed page begins, after those before.
+    /// Offset of the next compressed page, after the pages written before.
     end: AtomicU64,
-    /// The first error: after it nothing is written any more.
+    /// Message of the first error, after which nothing more is written.
     failure: OnceLock<String>,
     overwrite: bool,
 }
 
 impl MultiPageSink {
-    /// Offset of the samples of a page in a file, which have so many bytes.
+    /// Returns the offset of a page whose samples take `bytes` bytes in the file.
     fn place(&self, page: usize, bytes: u64, form: &PageForm) -> u64 {
         let begin = aligned(form.kind(self.slices.len()).header_bytes() as u64);
         match form.compression {
@@ -149,7 +150,7 @@ impl MultiPageSink {
         self.placed.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The directories of all pages, and where they begin.
+    /// Returns the offset of the directories of all pages, and their bytes.
     fn directories(&self, form: &PageForm) -> Result<(u64, Vec<u8>)> {
         let (placed, pages) = (self.placed(), self.slices.len());
         let kind = form.kind(pages);

@@ -18,14 +18,15 @@ use std::io;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
 
-/// Samples and directories begin at multiples of this after the header.
+/// Alignment of samples and directories after the header, in bytes.
 const ALIGNMENT: u64 = 16;
 
-/// Writes one image (row-major, `width * height` values) as a TIFF of one page; the file appears complete or not at all.
+/// Writes one image (row-major, `width * height` values) as a TIFF of one page; the file appears complete or not at
+/// all.
 ///
 /// # Errors
-/// [`Error::Output`] when it cannot be written or `data` has another size; [`Error::Usage`] for
-/// integers without a range.
+/// [`Error::Output`] when the file cannot be written or `data` has another size; [`Error::Usage`] for integers without
+/// a range.
 pub fn write_image(file: &OutputFile, (width, height): (usize, usize), data: &[f32], encoding: Encoding) -> Result<()> {
     let (compression, software) = (Compression::None, SOFTWARE.to_owned());
     let form = PageForm { width, height, encoding, compression, software, stamp: None };
@@ -33,20 +34,20 @@ pub fn write_image(file: &OutputFile, (width, height): (usize, usize), data: &[f
     file.write(page.bytes(file.path())?)
 }
 
-/// The pixels of an image, `[row][pixel]`.
+/// Pixels of an image, `[row][pixel]`.
 #[derive(Clone, Copy, Debug)]
 pub enum Pixels<'a> {
-    /// Values, to be encoded.
+    /// Values to be encoded.
     Values(&'a [f32]),
     /// Samples as they are stored, and how many of them were clamped.
     Samples(&'a [u8], u64),
 }
 
-/// One page to write.
+/// Page to be written.
 pub(super) struct OutputPage<'a> {
     pub form: &'a PageForm,
     pub pixels: Pixels<'a>,
-    /// Number of the slice.
+    /// Number of the slice, if the page is a slice.
     pub slice: Option<usize>,
     /// Number of the page, and total number of pages.
     pub number: Option<(usize, usize)>,
@@ -55,30 +56,30 @@ pub(super) struct OutputPage<'a> {
 /// Samples of a page as they are stored.
 pub(super) struct EncodedPage<'a> {
     samples: Samples<'a>,
-    /// Bytes of a strip that is not compressed.
+    /// Number of bytes of an uncompressed strip.
     strip: usize,
     compressed: Option<CompressedStrips>,
     pub clamped: u64,
 }
 
-/// The strips of a page, compressed.
+/// Compressed strips of a page.
 struct CompressedStrips {
     strips: Vec<Vec<u8>>,
-    /// Of the samples.
+    /// CRC-32 of the samples before compression.
     crc32: u32,
 }
 
-/// A page whose samples are written: where they are, and their checksum.
+/// Place of a page whose samples are written, and their checksum.
 pub(super) struct PlacedPage {
-    /// Offset of the first strip; the others follow.
+    /// Offset of the first strip; the other strips follow it.
     data: u64,
     strips: Vec<u64>,
     compressed: bool,
-    /// Of the samples before they were compressed.
+    /// CRC-32 of the samples before compression.
     pub crc32: u32,
 }
 
-/// All samples of a page, not compressed.
+/// All samples of a page, uncompressed.
 enum Samples<'a> {
     Lent(&'a [u8]),
     Bytes(Vec<u8>),
@@ -86,7 +87,7 @@ enum Samples<'a> {
 }
 
 impl<'a> Samples<'a> {
-    /// Values as samples, `piece` of them side by side, and how many were clamped.
+    /// Encodes values in parallel pieces of `piece` values, and returns the samples and how many values were clamped.
     fn of(values: &'a [f32], dtype: Dtype, range: (f32, f32), piece: usize) -> (Self, u64) {
         let limits = |values: &[f32]| outside(values, range);
         match dtype {
@@ -121,12 +122,12 @@ impl<'a> Samples<'a> {
 }
 
 impl EncodedPage<'_> {
-    /// Samples before they are compressed.
+    /// Returns the samples before compression.
     pub fn samples(&self) -> &[u8] {
         self.samples.bytes()
     }
 
-    /// The strips as they are stored.
+    /// Iterates over the strips as they are stored.
     fn strips(&self) -> Box<dyn Iterator<Item = &[u8]> + '_> {
         match &self.compressed {
             Some(compressed) => Box::new(compressed.strips.iter().map(Vec::as_slice)),
@@ -134,12 +135,12 @@ impl EncodedPage<'_> {
         }
     }
 
-    /// Bytes of all strips.
+    /// Returns the number of bytes of all strips.
     pub fn bytes(&self) -> u64 {
         self.strips().map(|strip| strip.len() as u64).sum()
     }
 
-    /// The page at offset `data` of a file.
+    /// Returns the page as it is placed at the offset `data` of a file.
     fn placed_at(&self, data: u64) -> PlacedPage {
         PlacedPage {
             data,
@@ -149,8 +150,8 @@ impl EncodedPage<'_> {
         }
     }
 
-    /// Writes the samples to offset `data` of a file. The checksum of a strip is computed just before it is written, while it
-    /// is in the processor's cache.
+    /// Writes the samples to the offset `data` of a file. The checksum of an uncompressed strip is computed just before
+    /// it is written, so that it is in the cache.
     pub fn write_at(&self, file: &File, data: u64) -> io::Result<PlacedPage> {
         let mut crc = crc32fast::Hasher::new();
         let (mut strips, mut at) = (Vec::new(), data);
@@ -168,19 +169,19 @@ impl EncodedPage<'_> {
 }
 
 impl PlacedPage {
-    /// Offset after the last strip.
+    /// Returns the offset after the last strip.
     pub fn end(&self) -> u64 {
         self.data + self.strips.iter().sum::<u64>()
     }
 }
 
-/// The first offset from this one on at which samples or a directory may begin.
+/// Returns the first offset from `offset` on at which samples or a directory may begin.
 pub(super) fn aligned(offset: u64) -> u64 {
     offset.next_multiple_of(ALIGNMENT)
 }
 
 impl<'a> OutputPage<'a> {
-    /// All bytes of a file with this page only.
+    /// Returns all bytes of a file that contains only this page.
     pub fn bytes(&self, path: &Path) -> Result<Vec<u8>> {
         let encoded = self.encode(path)?;
         let kind = self.form.kind(1);
@@ -195,7 +196,7 @@ impl<'a> OutputPage<'a> {
         Ok(bytes)
     }
 
-    /// Writes a file with this page only; returns how many values were clamped.
+    /// Writes a file that contains only this page, and returns how many values were clamped.
     pub fn write_file(&self, path: &Path) -> Result<u64> {
         let encoded = self.encode(path)?;
         let complete = create(path)?;
@@ -213,13 +214,13 @@ impl<'a> OutputPage<'a> {
         Ok(encoded.clamped)
     }
 
-    /// The page as it is stored in a TIFF.
+    /// Encodes the page as it is stored in a TIFF.
     pub fn encode(&self, path: &Path) -> Result<EncodedPage<'a>> {
         let samples = self.samples(path)?;
         self.compress(samples).map_err(|e| failed(path, &e))
     }
 
-    /// Samples that are not compressed.
+    /// Encodes the page without compression.
     pub fn samples(&self, path: &Path) -> Result<EncodedPage<'a>> {
         let PageForm { width, height, encoding, .. } = *self.form;
         let n = match self.pixels {
@@ -242,7 +243,8 @@ impl<'a> OutputPage<'a> {
         Ok(EncodedPage { samples, strip: strip * encoding.dtype.bytes(), compressed: None, clamped })
     }
 
-    /// The same page compressed, the strips side by side; as it is where that would not make it smaller.
+    /// Compresses the strips of a page in parallel; returns the page uncompressed if compression would not make it
+    /// smaller.
     fn compress(&self, plain: EncodedPage<'a>) -> io::Result<EncodedPage<'a>> {
         let PageForm { width, encoding, compression, .. } = *self.form;
         if compression == Compression::None {
@@ -258,7 +260,7 @@ impl<'a> OutputPage<'a> {
         Ok(EncodedPage { compressed: Some(CompressedStrips { strips, crc32 }), ..plain })
     }
 
-    /// The directory of samples at their place.
+    /// Returns the directory of a page whose samples are placed.
     pub fn directory(&self, placed: &PlacedPage) -> Directory {
         let PageForm { width, height, encoding, compression, ref software, ref stamp } = *self.form;
         let rows = self.form.rows_of_strip();
@@ -283,12 +285,12 @@ impl<'a> OutputPage<'a> {
         directory.set(tag::STRIP_BYTE_COUNTS, TagValue::Offsets(placed.strips.clone()));
         let ascii: String = software.chars().filter(|c| c.is_ascii_graphic() || *c == ' ').collect();
         directory.set(tag::SOFTWARE, TagValue::Text(ascii));
-        // pixels without a unit, or by centimetre
+        // pixels without a unit, or per centimetre
         let mut resolution = (1, TagValue::Rational(1, 1));
         if let Some(slice) = self.slice {
             let range = encoding.range.filter(|_| encoding.dtype.is_integer());
             let description = SliceDescription { slice, crc32: digits(placed.crc32), range, stamp: stamp.clone() };
-            // numbers and texts
+            // numbers and texts only, which serialise without errors
             let text = serde_json::to_string(&description).unwrap_or_default();
             directory.set(tag::IMAGE_DESCRIPTION, TagValue::Text(text));
             let per_centimetre = stamp.as_ref().and_then(|stamp| fraction(stamp.per_centimetre?));
@@ -299,7 +301,7 @@ impl<'a> OutputPage<'a> {
         directory.set(tag::RESOLUTION_UNIT, TagValue::Shorts(vec![resolution.0]));
         directory.set(tag::X_RESOLUTION, resolution.1.clone());
         directory.set(tag::Y_RESOLUTION, resolution.1);
-        // the values of PageNumber have 16 bits
+        // values of PageNumber have 16 bits
         if let Some((page, pages)) = self.number
             && let (Ok(page), Ok(pages)) = (u16::try_from(page), u16::try_from(pages))
         {

@@ -1,4 +1,4 @@
-//! What is asked of an output: how its slices are stored, and which they are.
+//! Request to an output: the form of its slices, and their numbers.
 
 use super::compression::Compression;
 use super::encoding::Encoding;
@@ -23,19 +23,19 @@ pub enum OmeZarr {
     V05,
 }
 
-/// How slices are stored: their samples, and what files make of these.
+/// Encoding of slices, and their storage in files.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct SliceStorage {
     pub encoding: Encoding,
     pub compression: Compression,
     /// Version of OME-Zarr.
     pub ome_zarr: OmeZarr,
-    /// Files of an HDF5 output, if there are several.
+    /// Number of files of an HDF5 output, if there are several.
     pub hdf5_parts: Option<u32>,
     pub content: PageContent,
 }
 
-/// Samples of pages as they are.
+/// Storage of uncompressed pages.
 impl From<Encoding> for SliceStorage {
     fn from(encoding: Encoding) -> SliceStorage {
         let (compression, ome_zarr) = (Compression::None, OmeZarr::default());
@@ -43,17 +43,17 @@ impl From<Encoding> for SliceStorage {
     }
 }
 
-/// What is asked of an output.
+/// Request to an output.
 pub struct OutputRequest {
-    /// What every page is like.
+    /// Form of every page.
     pub page: PageForm,
     /// Numbers of all slices of the run, ascending; some may be written by other jobs.
     pub run: Vec<usize>,
-    /// The run file that leads to these slices; may be empty.
+    /// Text of the run file that produces these slices; may be empty.
     pub run_file: String,
-    /// Version of OME-Zarr, if slices go to that.
+    /// Version of OME-Zarr for outputs of that format.
     pub ome_zarr: OmeZarr,
-    /// Files of an HDF5 output, if there are several.
+    /// Number of files of an HDF5 output, if there are several.
     pub hdf5_parts: Option<u32>,
 }
 

@@ -1,4 +1,4 @@
-//! One TIFF file per slice, in a directory or named by a pattern.
+//! Separate TIFF files for the slices, in a directory or named by a pattern.
 
 use super::file::create;
 use super::form::PageForm;
@@ -14,29 +14,29 @@ use std::path::{Path, PathBuf};
 /// Name of a temporary file that tests whether a directory is writable.
 const WRITE_TEST: &str = "fbp-write-test";
 
-/// Files `prefix`, the slice number with at least `digits` digits, `suffix`.
+/// Files whose names are `prefix`, the slice number with at least `digits` digits, and `suffix`.
 #[derive(Debug)]
 struct SeparateFiles {
     directory: PathBuf,
     prefix: String,
-    /// Smallest number of digits, padded with zeros.
+    /// Smallest number of digits; numbers are padded with zeros.
     digits: usize,
     suffix: String,
-    /// Whether the output is a directory, not a pattern of files.
+    /// True if the output is a directory, false if it is a pattern of files.
     own_directory: bool,
 }
 
-/// Reads any spec as a directory for `slice_00000.tif`, ...
+/// Parses any specification as a directory for `slice_00000.tif`, ...
 pub(super) fn parse_directory(spec: &str) -> Result<Option<Target>> {
     Ok((!spec.is_empty()).then(|| Target::directory_of_slices(spec)))
 }
 
-/// Reads a spec with the number of the slice in its last part: a printf pattern of file names.
+/// Parses a specification with the slice number in its last part: a printf pattern of file names.
 pub(super) fn parse_pattern(spec: &str) -> Result<Option<Target>> {
     let wrong = |why: &str| Error::usage(format!("--output {spec}: {why}; write it like 'out/r-%05i.tif'"));
     let (directory, name) = split(spec);
     let mut prefix = String::new();
-    // how many digits the number has at least, and what follows it
+    // smallest number of digits of the slice number, and the text after it
     let mut number: Option<(usize, String)> = None;
     let mut rest = name;
     while let Some((text, after)) = rest.split_once('%') {
@@ -75,12 +75,12 @@ pub(super) fn parse_pattern(spec: &str) -> Result<Option<Target>> {
 }
 
 impl Target {
-    /// `slice_00000.tif`, ... in a directory that contains nothing else.
+    /// Returns the output `slice_00000.tif`, ... in a directory that contains nothing else.
     pub fn directory_of_slices(directory: impl Into<PathBuf>) -> Target {
         Target::directory_of(directory, "slice_")
     }
 
-    /// `prefix` with 5 digits and `.tif` in a directory that contains nothing else.
+    /// Returns the output of files named `prefix`, 5 digits and `.tif` in a directory that contains nothing else.
     pub fn directory_of(directory: impl Into<PathBuf>, prefix: &str) -> Target {
         Target::new(SeparateFiles { own_directory: true, ..SeparateFiles::numbered(directory.into(), prefix) })
     }
@@ -156,9 +156,9 @@ impl OutputFormat for SeparateFiles {
     }
 }
 
-/// Writes files in parallel.
+/// Writer of separate files in parallel.
 struct SeparateSink {
-    /// By number, ascending.
+    /// Paths of the slices by number, ascending.
     files: Vec<(usize, PathBuf)>,
     overwrite: bool,
 }

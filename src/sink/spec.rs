@@ -1,27 +1,27 @@
-//! The names of outputs: what a `%` means in them, and paths of single files.
+//! Specifications of outputs: the meaning of `%` in them, and paths of single files.
 
 use std::path::{Path, PathBuf};
 
-/// The directory of a spec, with the slash, and its last part. Only there a `%` has a meaning: `%i`, `%d` and `%05i` are the
-/// number of the slice, `%%` is a percent sign.
+/// Splits a specification into its directory, with the slash, and its last part. `%` only has a meaning in the last
+/// part: `%i`, `%d` and `%05i` are the slice number, `%%` is a percent sign.
 pub(super) fn split(spec: &str) -> (&str, &str) {
     spec.split_at(spec.rfind('/').map_or(0, |at| at + 1))
 }
 
-/// The path that a spec without a number of the slice is.
+/// Returns the path that a specification without a slice number means.
 pub(super) fn literal(spec: &str) -> String {
     let (directory, name) = split(spec);
     format!("{directory}{}", name.replace("%%", "%"))
 }
 
-/// The spec of a path.
+/// Returns the specification of a path.
 pub(super) fn spec_of(path: &Path) -> String {
     let path = path.display().to_string();
     let (directory, name) = split(&path);
     format!("{directory}{}", name.replace('%', "%%"))
 }
 
-/// The path of an output that is one file, or one directory that looks like one.
+/// Path of an output that is one file, or a directory that is treated as one.
 #[derive(Clone, Debug)]
 pub(super) struct OneFile(pub PathBuf);
 
@@ -39,7 +39,7 @@ impl OneFile {
     }
 }
 
-/// Whether a file has the extension of a TIFF.
+/// Reports whether a file name has the extension of a TIFF.
 pub(super) fn is_tiff(name: &str) -> bool {
     let name = name.to_ascii_lowercase();
     name.ends_with(".tif") || name.ends_with(".tiff")

@@ -8,12 +8,12 @@ use std::path::Path;
 use tiff::decoder::Decoder;
 use tiff::tags::Tag;
 
-/// What an output holds. Nothing but an output of the same content is ever replaced.
+/// Content of an output. An output is only ever replaced by one with the same content.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PageContent {
-    /// Corrected or simulated pages, which belong to no run.
+    /// Corrected or simulated pages, which do not belong to a run.
     Pages,
-    /// Slices of a run, which carry its key.
+    /// Slices of a run, which contain its key.
     Slices,
 }
 
@@ -22,17 +22,17 @@ pub enum PageContent {
 pub struct SliceStamp {
     /// Key of the run; equal keys mean equal bytes.
     pub run: String,
-    /// Rotation axis in bins, without the shifts of projections.
+    /// Position of the rotation axis in bins, without the shifts of projections.
     pub center: f64,
     /// Side of a pixel, with its unit.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub pixel_size: Option<String>,
-    /// Pixels per centimetre, if the unit is known.
+    /// Number of pixels per centimetre, if the unit is known.
     #[serde(skip)]
     pub per_centimetre: Option<f64>,
 }
 
-/// The tag `ImageDescription` of a slice, as JSON.
+/// Contents of the tag `ImageDescription` of a slice, as JSON.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct SliceDescription {
     /// Number of the slice.
@@ -46,29 +46,29 @@ pub struct SliceDescription {
     pub stamp: Option<SliceStamp>,
 }
 
-/// A checksum in the form used by [`SliceDescription`].
+/// Formats a checksum for [`SliceDescription`].
 pub(super) fn digits(crc: u32) -> String {
     format!("{crc:08x}")
 }
 
 impl SliceDescription {
-    /// Slices belong to a run, other pages do not.
+    /// Returns the content that the page belongs to: slices have a stamp of their run, other pages do not.
     pub(super) fn content(&self) -> PageContent {
         if self.stamp.is_some() { PageContent::Slices } else { PageContent::Pages }
     }
 }
 
-/// The description of a file's first page, if there is one.
+/// Returns the description of a file's first page, if there is one.
 pub fn described(path: &Path) -> Option<SliceDescription> {
     description(&mut Decoder::new(BufReader::new(open_regular(path).ok()?)).ok()?)
 }
 
-/// The description of a page that is read, if it has one.
+/// Returns the description of the page that the decoder is at, if it has one.
 pub(super) fn description(decoder: &mut Decoder<BufReader<File>>) -> Option<SliceDescription> {
     serde_json::from_str(&decoder.get_tag_ascii_string(Tag::ImageDescription).ok()?).ok()
 }
 
-/// A positive number as a fraction of two 32-bit integers.
+/// Returns a positive number as a fraction of two 32-bit integers.
 pub(super) fn fraction(value: f64) -> Option<(u32, u32)> {
     let d = [1_000_000, 10_000, 100, 1].into_iter().find(|&d| value * f64::from(d) < f64::from(u32::MAX))?;
     let n = (value * f64::from(d)).round() as u32;

@@ -18,7 +18,7 @@ use std::sync::Arc;
 #[derive(Clone, Debug, SerializeDisplay, DeserializeFromStr)]
 pub struct Target(Arc<dyn OutputFormat>);
 
-/// As `--output` takes it.
+/// Formats the output as `--output` takes it.
 impl Display for Target {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.0.spec())
@@ -32,45 +32,45 @@ impl PartialEq for Target {
 }
 
 impl Target {
-    /// A target of this format.
+    /// Creates a target of this format.
     pub fn new(format: impl OutputFormat + 'static) -> Target {
         Target(Arc::new(format))
     }
 
-    /// The file that holds slice `index`.
+    /// Returns the file that contains slice `index`.
     pub fn path_of(&self, index: usize) -> PathBuf {
         self.0.path_of(index)
     }
 
-    /// The directory that the files go to.
+    /// Returns the directory that contains the files.
     pub fn directory(&self) -> &Path {
         self.0.directory()
     }
 
-    /// Whether the directory is only for the slices.
+    /// Reports whether the directory contains nothing but the slices.
     pub fn fills_directory(&self) -> bool {
         self.0.fills_directory()
     }
 
-    /// Whether all slices are in one file.
+    /// Reports whether all slices are in one file.
     pub fn one_file(&self) -> bool {
         self.0.one_file()
     }
 
-    /// Whether existing slices can be kept when a run is resumed.
+    /// Reports whether existing slices can be kept when a run is resumed.
     pub fn resumable(&self) -> bool {
         self.0.resumable()
     }
 
-    /// Whether several jobs may each write a part of the slices.
+    /// Reports whether several jobs may each write a part of the slices.
     pub fn shareable(&self) -> bool {
         self.0.shareable()
     }
 
-    /// Checks that the format has this compression.
+    /// Checks that the format supports this compression.
     ///
     /// # Errors
-    /// [`Error::Usage`] with what it has.
+    /// [`Error::Usage`] that lists the supported ones.
     pub fn check_compression(&self, compression: Compression) -> Result<()> {
         let known = self.0.compressions();
         if known.contains(&compression) {
@@ -81,7 +81,7 @@ impl Target {
         Err(Error::usage(format!("--compression: {self} cannot have {compression}{why}; give {}", known.join(" or "))))
     }
 
-    /// Whether a flag that is about files of one format, given without dashes, is about these.
+    /// Reports whether `flag`, given without dashes, is the flag that concerns only files of this format.
     pub fn has_flag(&self, flag: &str) -> bool {
         self.0.own_flag() == Some(flag)
     }
@@ -89,8 +89,8 @@ impl Target {
     /// Refuses to write to the input, over it or among it.
     ///
     /// # Errors
-    /// [`Error::Output`] when an input is, or lies in, what a run with these slices writes or replaces, or when slices would
-    /// be taken for pages of the input.
+    /// [`Error::Output`] when an input is, or lies in, a path that a run with these slices writes or replaces, or when
+    /// slices would be taken for pages of the input.
     pub fn check_inputs<'a>(&self, inputs: impl Iterator<Item = &'a Path>, run: &[usize]) -> Result<()> {
         let inputs: HashSet<_> = inputs.filter_map(|path| path.canonicalize().ok()).collect();
         let among = |directory: &Path| {
@@ -113,12 +113,13 @@ impl Target {
         }
     }
 
-    /// What is there of slices of a run, which has these numbers, ascending.
+    /// Returns the existing slices of a run with these ascending numbers.
     pub fn stored(&self, run: &[usize]) -> Box<dyn StoredSlices + '_> {
         self.0.stored(run)
     }
 
-    /// Number of complete slices that have no file of their name yet; see [`OutputFormat::unfinished_slices`].
+    /// Returns the number of complete slices that are not yet in a file with its final name; see
+    /// [`OutputFormat::unfinished_slices`].
     ///
     /// # Errors
     /// [`Error::Output`] when there is an unfinished output, but it cannot be read.
@@ -126,13 +127,13 @@ impl Target {
         self.0.unfinished_slices()
     }
 
-    /// Refuses to replace what is not an output with this content that this program wrote.
+    /// Refuses to replace anything other than an output with this content that was written by this program.
     ///
     /// # Errors
     /// [`Error::Output`] that names the file.
     pub fn check_replaceable(&self, slices: &[usize], content: PageContent) -> Result<()> {
         let slices = if self.one_file() { &[0] } else { slices };
-        // a torn file does not say who wrote it, but the record beside it does
+        // a torn file does not say who wrote it, but the run record next to it does
         let is_recorded = content == PageContent::Slices && OutputKind::Toml.wrote(&self.record());
         let may_go = |origin: Origin| match origin {
             Origin::Nothing => true,
@@ -155,22 +156,22 @@ impl Target {
         ))
     }
 
-    /// Prepares to write; see [`OutputFormat::create`].
+    /// Prepares to write slices; see [`OutputFormat::create`].
     pub(super) fn create(&self, slices: &[usize], overwrite: bool) -> Result<Box<dyn Sink>> {
         self.0.create(slices, overwrite)
     }
 
-    /// The file that records the run: `fbp-run.toml` in a directory, else named after the output.
+    /// Returns the file that records the run: `fbp-run.toml` in a directory, otherwise a name derived from the output.
     pub fn record(&self) -> PathBuf {
         self.0.record()
     }
 
-    /// The hidden file that is locked while a run writes here.
+    /// Returns the hidden file that is locked while a run writes here.
     pub fn lock(&self) -> PathBuf {
         self.directory().join(self.0.lock())
     }
 
-    /// The error of a run that was stopped by a signal.
+    /// Returns the error of a run that was stopped by a signal.
     pub fn interrupted(&self) -> Error {
         Error::Interrupted(match self.resumable() {
             true => {
@@ -180,7 +181,7 @@ impl Target {
         })
     }
 
-    /// Creates the directory that the files go to.
+    /// Creates the directory that contains the files.
     ///
     /// # Errors
     /// [`Error::Output`] when it cannot be created.
@@ -191,7 +192,7 @@ impl Target {
         })
     }
 
-    /// Whether there is any slice or, in a directory, any file except the record.
+    /// Reports whether there is any slice or, in a directory, any file except the run record.
     pub fn is_started(&self) -> bool {
         if self.one_file() {
             return self.path_of(0).exists() || !matches!(self.unfinished_slices(), Ok(0));
@@ -202,10 +203,11 @@ impl Target {
         names.any(|name| !name.to_string_lossy().starts_with('.') && Some(name.as_os_str()) != record.file_name())
     }
 
-    /// Removes temporary files that killed runs left in this output. Must only be called while no other run writes here.
+    /// Removes temporary files that killed runs left in this output. Must only be called while no other run writes
+    /// here.
     ///
     /// # Errors
-    /// [`Error::Output`] when there is an unfinished output, but it cannot be read; then it stays.
+    /// [`Error::Output`] when there is an unfinished output, but it cannot be read; then it is kept.
     pub fn remove_temporary_files(&self) -> Result<()> {
         for entry in fs::read_dir(self.directory()).into_iter().flatten().flatten() {
             if self.is_temporary(&entry.file_name().to_string_lossy()) {
@@ -216,7 +218,7 @@ impl Target {
         self.0.remove_unfinished()
     }
 
-    /// Whether a file of this name is a temporary file of this output.
+    /// Reports whether a file with this name is a temporary file of this output.
     fn is_temporary(&self, name: &str) -> bool {
         let Some(name) = name_of_temporary(name) else { return false };
         let is_record = || self.record().file_name().is_some_and(|record| record.to_string_lossy() == name);

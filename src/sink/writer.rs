@@ -1,4 +1,4 @@
-//! Writing the slices of a run: each once, without overwriting other files.
+//! Writing the slices of a run, each once, without overwriting other files.
 
 use super::encoding::Encoding;
 use super::existing::SliceState;
@@ -14,19 +14,20 @@ use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// What an output may contain before slices are written.
+/// Contents that an output may have before slices are written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum AllowedContents<'a> {
-    /// Nothing; beside the files of a pattern there may be other files.
+    /// Nothing; there may be other files next to those of a pattern.
     Nothing,
-    /// Slices with these numbers, which other jobs write; the numbers may include the writer's own, but not their files.
+    /// Slices with these numbers, which other jobs write. The numbers may include those of the writer, whose files must
+    /// not exist.
     Slices(&'a [usize]),
-    /// Anything: files of the same names are replaced if this program wrote them, others stay.
+    /// Anything: files with the same names are replaced if this program wrote them, other files stay.
     Anything,
 }
 
 impl<'a> AllowedContents<'a> {
-    /// Anything with `--overwrite`, otherwise the slices of a run that several jobs share.
+    /// Allows anything with `--overwrite`, otherwise the slices of a run that several jobs share.
     pub fn new(overwrite: bool, shared: Option<&'a [usize]>) -> Self {
         match (overwrite, shared) {
             (true, _) => AllowedContents::Anything,
@@ -36,7 +37,7 @@ impl<'a> AllowedContents<'a> {
     }
 }
 
-/// Writes slices one by one. A file that has its final name is complete.
+/// Writer of slices one by one. A file that has its final name is complete.
 ///
 /// A writer of one multi-page file that is dropped before [`SliceWriter::finish`] leaves no file.
 pub struct SliceWriter {
@@ -46,21 +47,21 @@ pub struct SliceWriter {
     written: Mutex<Vec<bool>>,
     clamped: AtomicU64,
     sink: Box<dyn Sink>,
-    /// Whether the sink knows all about the run.
+    /// True if the sink was started, after which everything about the run is fixed.
     started: Mutex<bool>,
 }
 
 impl SliceWriter {
-    /// Prepares to write the slices numbered `indices` (ascending), each `width` x `height` pixels;
-    /// creates directories and checks that they are writable. `software` is written to each page. `storage` is an
-    /// [`Encoding`], or one with more about the files.
+    /// Prepares to write the slices numbered `indices` (ascending), each `width` x `height` pixels; creates directories
+    /// and checks that they are writable. `software` is written to each page. `storage` is an [`Encoding`], or a
+    /// [`SliceStorage`] with more about the files.
     ///
-    /// A directory must contain no files except hidden ones and those that `present` allows; the files of a
-    /// pattern or the single file must not exist, unless it allows anything.
+    /// A directory must contain no files except hidden ones and those that `present` allows. The files of a pattern or
+    /// the single file must not exist, unless `present` allows anything.
     ///
     /// # Errors
-    /// [`Error::Output`] when files exist already or the output is not writable;
-    /// [`Error::Usage`] for integers without a range, indices that do not ascend or empty slices.
+    /// [`Error::Output`] when files exist already or the output is not writable; [`Error::Usage`] for integers without
+    /// a range or an unsupported compression; [`Error::Internal`] for indices that do not ascend or empty slices.
     pub fn create(
         target: Target,
         width: usize,
@@ -93,7 +94,7 @@ impl SliceWriter {
         Ok(SliceWriter { target, request, indices, written, clamped, sink, started })
     }
 
-    /// The same output with other values that map to 0 and the largest integer.
+    /// Sets the values that map to 0 and the largest integer.
     ///
     /// # Errors
     /// [`Error::Usage`] when the range is not two finite numbers, the smaller one first.
@@ -103,36 +104,38 @@ impl SliceWriter {
         Ok(self)
     }
 
-    /// The same output with a description of the run in each slice.
+    /// Adds a description of the run to each slice.
     pub fn stamped(mut self, stamp: SliceStamp) -> SliceWriter {
         self.request.page.stamp = Some(stamp);
         self
     }
 
-    /// The same output with slices that other jobs write, or have written: `run` are the numbers of all, ascending.
+    /// Shares the output with jobs that write, or have written, other slices: `run` are the numbers of all slices,
+    /// ascending.
     pub fn shared(mut self, run: &[usize]) -> SliceWriter {
         self.request.run = run.to_vec();
         self
     }
 
-    /// The same output with the run file that leads to its slices, for formats that have room for it.
+    /// Adds the run file that produces the slices, for formats that can store it.
     pub fn with_run_file(mut self, text: String) -> SliceWriter {
         self.request.run_file = text;
         self
     }
 
-    /// What is there of slices of the output, which this writer would write.
+    /// Returns a function that determines the state of slices of the output, compared with what this writer would
+    /// write.
     pub fn stored(&self) -> impl Fn(usize) -> SliceState + Sync + '_ {
         let stored = self.target.stored(&self.request.run);
         move |index| stored.examine(index, &self.request)
     }
 
-    /// How samples are stored.
+    /// Returns the encoding of the samples.
     pub fn encoding(&self) -> Encoding {
         self.request.page.encoding
     }
 
-    /// Marks slices that already have files as written; the sink does not get them.
+    /// Marks slices that already have files as written; they are not passed to the sink.
     pub fn keep(&mut self, kept: &[usize]) {
         let written = self.written.get_mut().unwrap_or_else(PoisonError::into_inner);
         for (index, written) in self.indices.iter().zip(written) {
@@ -143,16 +146,16 @@ impl SliceWriter {
     /// Writes slice `index`, row-major, `width * height` values. Slices come in any order.
     ///
     /// # Errors
-    /// As [`write_all`](Self::write_all).
+    /// The errors of [`write_all`](Self::write_all).
     pub fn write(&self, index: usize, data: &[f32]) -> Result<()> {
         self.write_all(&[(index, Pixels::Values(data))])
     }
 
-    /// Writes slices, given as numbers with pixels, in parallel. Several threads may call this with other slices.
+    /// Writes slices, given as numbers with pixels, in parallel. Several threads may call this with different slices.
     ///
     /// # Errors
-    /// [`Error::Output`] when a file cannot be written (then it does not exist), or when a slice was written already, is
-    /// not one of the indices or has another size. Other slices may be complete.
+    /// [`Error::Output`] when a file cannot be written (then it does not exist), or when a slice was written already,
+    /// is not one of the indices or has another size. Other slices may be complete.
     pub fn write_all(&self, slices: &[(usize, Pixels)]) -> Result<()> {
         self.start()?;
         let places = slices.iter().map(|(index, _)| self.free_place(*index)).collect::<Result<Vec<_>>>()?;
@@ -178,7 +181,7 @@ impl SliceWriter {
         self.written.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Position in the list of a slice that may be written now: announced, and not written yet.
+    /// Returns the position in the list of a slice that may be written now: announced, and not written yet.
     fn free_place(&self, index: usize) -> Result<usize> {
         let wrong = |why: &str| {
             Error::output(&self.path_of(index), format!("slice {index} {why}; please report this bug in fbp"))
@@ -187,18 +190,18 @@ impl SliceWriter {
         if self.written()[place] { Err(wrong("was written already")) } else { Ok(place) }
     }
 
-    /// The file that holds slice `index`.
+    /// Returns the file that contains slice `index`.
     pub fn path_of(&self, index: usize) -> PathBuf {
         self.target.path_of(index)
     }
 
-    /// Values clamped so far: outside the range (or NaN) for integers, finite values that became
+    /// Returns the number of values clamped so far: outside the range (or NaN) for integers, finite values that became
     /// infinite for f16.
     pub fn clamped(&self) -> u64 {
         self.clamped.load(Relaxed)
     }
 
-    /// Completes the output and returns its files in order; a single file gets its name here.
+    /// Completes the output and returns its files in order; a single file gets its final name here.
     ///
     /// # Errors
     /// [`Error::Output`] when slices are missing or the file cannot be renamed.
@@ -217,7 +220,7 @@ impl SliceWriter {
     }
 }
 
-/// An existing file that prevents writing: its path, and a message.
+/// Returns the path of an existing file that prevents writing, and a message.
 fn occupied(target: &Target, indices: &[usize], present: AllowedContents) -> Result<Option<(PathBuf, String)>> {
     let others = match present {
         AllowedContents::Anything => return Ok(None),
@@ -250,7 +253,7 @@ fn occupied(target: &Target, indices: &[usize], present: AllowedContents) -> Res
             format!("is an unfinished run with {unfinished} slices; add --resume to go on with it"),
         )));
     }
-    // a single file is in the way whatever its slices are
+    // a single file prevents writing, whatever its slices are
     let indices = if target.one_file() { &[0] } else { indices };
     let there = indices.iter().map(|&i| target.path_of(i)).find(|path| path.symlink_metadata().is_ok());
     Ok(there.map(|path| (path, "exists already".to_owned())))

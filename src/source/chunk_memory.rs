@@ -1,40 +1,40 @@
-//! Memory for chunks of HDF5 and Zarr: those being decoded, and decoded ones that are needed again.
+//! Memory for chunks of HDF5 and Zarr, both for those being decoded and for decoded ones that are needed again.
 
 use super::codec::DecodeBuffers;
 use crossbeam_channel::{Receiver, Sender, bounded};
 use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// Part of the available memory that chunks may take while they are decoded or kept.
+/// Divisor of the available memory: chunks that are being decoded or kept may take this part of it.
 const SHARE: u64 = 4;
 
-/// The chunks of a dataset.
+/// Number and sizes of the chunks of a dataset.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct ChunkSizes {
-    /// Number of those that were written.
+    /// Number of chunks that were written.
     pub count: u64,
-    /// Bytes of one that is decoded,
+    /// Bytes of a decoded chunk.
     pub decoded: u64,
-    /// and of the largest as it is stored.
+    /// Bytes of the largest chunk as it is stored.
     pub stored: u64,
-    /// Number of chunks that a frame shares with others, if they are decoded.
+    /// Number of chunks that a frame shares with other frames, if chunks are decoded.
     pub across_frames: u64,
-    /// Whether chunks are decoded, and needed more than once.
+    /// True if chunks are decoded and needed more than once.
     pub again: bool,
 }
 
-/// Memory for chunks of datasets that are read together.
+/// Memory for the chunks of datasets that are read together.
 #[derive(Debug)]
 pub(super) struct ChunkMemory {
-    /// Memory for as many chunks as are decoded at a time.
+    /// Buffers for as many chunks as are decoded at a time.
     buffers: (Sender<DecodeBuffers>, Receiver<DecodeBuffers>),
     kept: Mutex<KeptChunks>,
-    /// Bytes of all this memory.
+    /// Bytes of all memory of the buffers and the kept chunks.
     pub held: u64,
 }
 
 impl ChunkMemory {
-    /// For these datasets, in a part of `memory` bytes, but for at least one chunk.
+    /// Creates memory for the chunks of `datasets`: a part of `memory` bytes, but enough for at least one chunk.
     pub fn new(datasets: &[ChunkSizes], memory: u64) -> ChunkMemory {
         let largest = |bytes: fn(&ChunkSizes) -> u64| datasets.iter().map(bytes).max().unwrap_or(0);
         let count = |of: fn(&ChunkSizes) -> bool| {
@@ -42,13 +42,13 @@ impl ChunkMemory {
         };
         let budget = memory / SHARE;
         let bytes = largest(|sizes| sizes.decoded).max(1);
-        // stored, decoded, and with other places of bytes or bits
+        // stored, decoded, and with bytes or bits rearranged
         let each = largest(|sizes| sizes.stored + 2 * sizes.decoded).max(1);
         let most = if datasets.is_empty() { 1 } else { rayon::current_num_threads() as u64 };
         let threads = (budget / each).clamp(1, most);
         let buffers = bounded(threads as usize);
         (0..threads).try_for_each(|_| buffers.0.send(DecodeBuffers::default())).unwrap_or_default();
-        // every thread is at other frames
+        // each thread works on other frames
         let recent = largest(|sizes| sizes.across_frames) * (threads + 1);
         let room = budget.saturating_sub(threads * each) / bytes;
         let recent = recent.min(room.max(1));
@@ -61,11 +61,13 @@ impl ChunkMemory {
         }
     }
 
-    /// Hands the decoded bytes of a chunk to `take`: kept ones, if it has a key, or what `decode` leaves in its memory. That is
-    /// told whether all bytes of the chunk are needed, or only the wanted ones.
+    /// Passes the decoded bytes of a chunk to `take`.
+    ///
+    /// The bytes are kept ones if the chunk has a key, and otherwise those that `decode` leaves in its buffers. The
+    /// second argument of `decode` tells whether all bytes of the chunk are needed, or only the wanted ones.
     ///
     /// # Errors
-    /// Those of `decode`.
+    /// The errors of `decode`.
     pub fn with_chunk<E>(
         &self,
         key: Option<ChunkKey>,
@@ -79,7 +81,7 @@ impl ChunkMemory {
                 Ok(())
             });
         };
-        // who wants the same chunk waits until it is decoded
+        // another thread that wants this chunk waits here until it is decoded
         let mut kept = slot.lock().unwrap_or_else(PoisonError::into_inner);
         let chunk = match &*kept {
             Some(chunk) => chunk.clone(),
@@ -97,12 +99,12 @@ impl ChunkMemory {
         Ok(())
     }
 
-    /// The place for a chunk, if it is to be kept.
+    /// Returns the slot of a chunk, if the chunk is to be kept.
     fn slot(&self, key: ChunkKey) -> Option<ChunkSlot> {
         self.kept.lock().unwrap_or_else(PoisonError::into_inner).slot(key)
     }
 
-    /// Lends memory that no other thread uses meanwhile.
+    /// Lends buffers that no other thread uses in the meantime.
     fn with_buffers<T, E>(&self, decode: impl FnOnce(&mut DecodeBuffers) -> Result<T, E>) -> Result<T, E> {
         let buffers = self.buffers.1.recv().unwrap_or_default();
         let mut borrowed = BorrowedBuffers { buffers, home: &self.buffers.0 };
@@ -110,7 +112,7 @@ impl ChunkMemory {
     }
 }
 
-/// Memory that goes back when it is not needed any more, whatever happened.
+/// Buffers that go back to their channel when they are dropped.
 struct BorrowedBuffers<'a> {
     buffers: DecodeBuffers,
     home: &'a Sender<DecodeBuffers>,
@@ -118,31 +120,31 @@ struct BorrowedBuffers<'a> {
 
 impl Drop for BorrowedBuffers<'_> {
     fn drop(&mut self) {
-        // there is room for all of them
+        // the channel has room for all buffers
         self.home.try_send(std::mem::take(&mut self.buffers)).unwrap_or_default();
     }
 }
 
-/// A chunk: the number of its dataset among those that are read together, and its own.
+/// Key of a chunk: the index of its dataset among those that are read together, and its number in the dataset.
 pub(super) type ChunkKey = (usize, u64);
 
-/// A chunk that is decoded, or is going to be.
+/// Slot of a chunk that is decoded or about to be.
 type ChunkSlot = Arc<Mutex<Option<Arc<Vec<u8>>>>>;
 
-/// Decoded chunks that are needed again: a run reads some rows of all frames at a time, then the next rows of all frames.
+/// Decoded chunks that are needed again, as a run reads some rows of all frames, then the next rows of all frames.
 #[derive(Debug, Default)]
 struct KeptChunks {
-    /// Number of chunks that stay once they are there: as all come in turn, to replace them would help none.
+    /// Number of chunks that stay once they are decoded: as all are needed in turn, replacing them would save nothing.
     stay: usize,
-    /// Number of further ones, of several frames, of which the oldest makes room.
+    /// Number of further chunks, for several frames; the oldest is replaced first.
     recent: usize,
     slots: HashMap<ChunkKey, ChunkSlot>,
-    /// Those that make room, in the order in which they came.
+    /// Keys of the chunks that may be replaced, the oldest first.
     order: VecDeque<ChunkKey>,
 }
 
 impl KeptChunks {
-    /// The place for a chunk, if it is to be kept.
+    /// Returns the slot of a chunk, if the chunk is to be kept.
     fn slot(&mut self, key: ChunkKey) -> Option<ChunkSlot> {
         if let Some(slot) = self.slots.get(&key) {
             return Some(slot.clone());

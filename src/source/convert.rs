@@ -4,7 +4,7 @@ use half::f16;
 use half::slice::HalfFloatSliceExt;
 use std::fmt;
 
-/// How a page stores one sample.
+/// Type of a sample as a page stores it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum SampleType {
     /// 8-bit unsigned
@@ -32,7 +32,7 @@ pub enum SampleType {
 }
 
 impl SampleType {
-    /// Bytes of one sample in the file.
+    /// Returns the number of bytes of a stored sample.
     pub fn bytes(self) -> usize {
         match self {
             SampleType::U8 | SampleType::I8 => 1,
@@ -42,7 +42,7 @@ impl SampleType {
         }
     }
 
-    /// The largest value, for integers.
+    /// Returns the largest value of an integer type.
     pub fn largest(self) -> Option<f32> {
         Some(match self {
             SampleType::U8 => u8::MAX.into(),
@@ -57,17 +57,17 @@ impl SampleType {
         })
     }
 
-    /// Whether samples have 64 bits, which no device gets: they are converted to f32 before.
+    /// Reports whether samples have 64 bits; these are converted to f32 before they reach a device.
     pub fn is_long(self) -> bool {
         self.bytes() == 8
     }
 
-    /// True for the floating-point types.
+    /// Reports whether the type is floating-point.
     pub fn is_float(self) -> bool {
         matches!(self, SampleType::F16 | SampleType::F32 | SampleType::F64)
     }
 
-    /// From the TIFF tags SampleFormat and BitsPerSample.
+    /// Returns the type for the values of the TIFF tags SampleFormat and BitsPerSample.
     pub(super) fn from_tags(format: u64, bits: u64) -> Option<SampleType> {
         Some(match (format, bits) {
             (1 | 4, 8) => SampleType::U8, // 4 is "undefined", in practice unsigned
@@ -85,7 +85,7 @@ impl SampleType {
         })
     }
 
-    /// The TIFF tag SampleFormat.
+    /// Returns the value of the TIFF tag SampleFormat.
     pub(super) fn format_tag(self) -> u16 {
         match self {
             SampleType::U8 | SampleType::U16 | SampleType::U32 | SampleType::U64 => 1,
@@ -95,16 +95,16 @@ impl SampleType {
     }
 }
 
-/// How samples lie in memory.
+/// Type and byte order of samples in memory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct StoredSamples {
     pub sample: SampleType,
-    /// Whether their bytes are in the other order than this machine's.
+    /// True if the bytes of a sample are in the opposite order of this machine's.
     pub swapped: bool,
 }
 
 impl StoredSamples {
-    /// What other samples are converted to.
+    /// Samples of type f32 in the byte order of this machine, to which other samples are converted.
     pub const F32: StoredSamples = StoredSamples { sample: SampleType::F32, swapped: false };
 }
 
@@ -161,7 +161,7 @@ pub fn to_f32(bytes: &[u8], sample: SampleType, big_endian: bool, out: &mut [f32
     }
 }
 
-/// The bytes of each sample of `N` bytes.
+/// Splits `bytes` into samples of `N` bytes.
 fn words<const N: usize>(bytes: &[u8]) -> impl Iterator<Item = [u8; N]> + '_ {
     bytes.chunks_exact(N).map(|w| w.try_into().unwrap_or([0; N])) // a chunk always has N bytes
 }

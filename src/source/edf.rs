@@ -14,16 +14,16 @@ use std::ops::Range;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
 
-/// Headers are multiples of this many bytes; at most so many of them.
+/// Bytes of a header block; the length of a header is a multiple of it.
 const BLOCK: usize = 512;
 const MAX_BLOCKS: usize = 256;
 /// Largest number of frames of a file.
 const MAX_FRAMES: usize = 1 << 20;
 
-/// Whether a path, a glob or the files of a directory are EDF: TIFF files beside them come first.
+/// Reports whether a path, a glob or the files of a directory are EDF. A directory that contains TIFF files is not.
 pub(super) fn is_edf(spec: &str) -> bool {
     if list_file(spec).is_some() {
-        // what is wrong with a list is said when it is opened
+        // errors in a list are reported when it is opened
         return listed(spec, "").is_ok_and(|paths| paths.iter().all(|path| EDF.has(path)));
     }
     let Ok(entries) = fs::read_dir(spec) else { return EDF.has(Path::new(spec)) };
@@ -37,7 +37,7 @@ pub(super) fn is_edf(spec: &str) -> bool {
     found
 }
 
-/// What all frames have in common.
+/// Size and sample type that all frames have in common.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct EdfForm {
     width: usize,
@@ -46,11 +46,11 @@ struct EdfForm {
     big_endian: bool,
 }
 
-/// Opens a directory, a glob, a list or one file of EDF; frames are in the order of names, of which `by` chooses a number, and
-/// of their places in a file.
+/// Opens a directory, a glob, a list or one file of EDF. Frames are in the order of the file names, in which `by`
+/// selects the number to sort by, and within a file in the order in which they are stored.
 ///
 /// # Errors
-/// [`Error::Input`] when a file is no EDF or too short, or frames differ.
+/// [`Error::Input`] when a file is not EDF or too short, or when frames differ.
 pub(super) fn open(spec: &str, flag: &str, by: Option<usize>) -> Result<PlainFrames> {
     let mut remarks = Vec::new();
     let paths = find(spec, flag, &EDF, by, &mut remarks)?;
@@ -89,7 +89,7 @@ pub(super) fn open(spec: &str, flag: &str, by: Option<usize>) -> Result<PlainFra
     Ok(PlainFrames { files, places, size: (width, height), sample, big_endian, remarks, layout })
 }
 
-/// The frames of a file of so many bytes: offsets of their samples, and what they are.
+/// Returns the offset of the samples and the form of each frame of a file of `length` bytes.
 fn frames(file: &File, length: u64) -> FileResult<Vec<(u64, EdfForm)>> {
     let mut frames = Vec::new();
     let mut at = 0;
@@ -130,7 +130,7 @@ fn frames(file: &File, length: u64) -> FileResult<Vec<(u64, EdfForm)>> {
     }
 }
 
-/// Whether these bytes are blanks or zero.
+/// Reports whether a range of bytes of the file contains only blanks and zeros.
 fn is_blank(file: &File, bytes: Range<u64>) -> FileResult<bool> {
     const PIECE: u64 = 1 << 20;
     let mut piece = Vec::new();
@@ -145,7 +145,8 @@ fn is_blank(file: &File, bytes: Range<u64>) -> FileResult<bool> {
     Ok(true)
 }
 
-/// The text of a header that begins at an offset, and the offset after it; none where blanks and a brace do not begin.
+/// Returns the text of the header that begins at offset `at`, and the offset after it; `None` if no brace follows the
+/// blanks there.
 fn header(file: &File, at: u64, length: u64) -> FileResult<Option<(String, u64)>> {
     let mut text = Vec::new();
     for block in 0..MAX_BLOCKS {
@@ -158,7 +159,7 @@ fn header(file: &File, at: u64, length: u64) -> FileResult<Option<(String, u64)>
         if block == 0 && text.iter().find(|byte| !byte.is_ascii_whitespace()) != Some(&b'{') {
             return Ok(None);
         }
-        // the brace that ends a header ends a block, too
+        // the brace that ends a header also ends a block
         let trimmed = text.trim_ascii_end();
         if trimmed.ends_with(b"}") {
             let header = String::from_utf8_lossy(trimmed).into_owned();
@@ -174,7 +175,7 @@ fn header(file: &File, at: u64, length: u64) -> FileResult<Option<(String, u64)>
     ))
 }
 
-/// Size and type of a frame, and its bytes.
+/// Returns size and type of a frame, and the number of its bytes.
 fn form(header: &str) -> FileResult<(EdfForm, u64)> {
     let value = |name: &str| {
         let pairs = header.trim_matches(['{', '}', '\r', '\n', ' ']).split(';').filter_map(|pair| pair.split_once('='));

@@ -11,26 +11,27 @@ use std::path::{Path, PathBuf};
 /// Result with a message about a file, to which the caller adds the name.
 pub(super) type FileResult<T> = Result<T, String>;
 
-/// Number of files that a run may open besides those of a stack.
+/// Number of files that a run may open in addition to those of a stack.
 const OTHER_FILES: u64 = 256;
 
-/// Whether this number of files may stay open; otherwise each is opened for every read. Raises the system's soft limit.
+/// Reports whether `files` files may stay open; otherwise each is opened for every read. Raises the system's soft
+/// limit.
 pub(super) fn may_stay_open(files: usize) -> bool {
     let wanted = files as u64 + OTHER_FILES;
     rlimit::increase_nofile_limit(wanted).is_ok_and(|limit| limit >= wanted)
 }
 
-/// An error about a file; `flag` is the flag that named it.
+/// Returns an error about a file; `flag` is the flag that named it.
 pub(super) fn bad(flag: &str, path: &Path, message: impl Display) -> Error {
     Error::Input(format!("{flag}: {}: {message}", path.shown()))
 }
 
-/// The name of a file without its directories.
+/// Returns the name of a file without its directories.
 pub(super) fn file_name(path: &Path) -> String {
     path.file_name().unwrap_or(path.as_os_str()).to_string_lossy().into_owned()
 }
 
-/// Names of files without the directories that all of them are in.
+/// Returns the names of files without the directories that contain all of them.
 pub(super) fn short_names(files: &[PathBuf]) -> Vec<String> {
     let Some(first) = files.first().and_then(|path| path.parent()) else { return Vec::new() };
     let shared = first.ancestors().find(|folder| files.iter().all(|path| path.starts_with(folder)));
@@ -41,7 +42,7 @@ pub(super) fn short_names(files: &[PathBuf]) -> Vec<String> {
     files.iter().map(short).collect()
 }
 
-/// Size and time of the last change of a file, to detect writes.
+/// Size of a file and time of its last change, by which writes are detected.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) struct FileState {
     pub bytes: u64,
@@ -64,7 +65,7 @@ impl FileState {
     }
 }
 
-/// Files in order, each with its state when it was opened, and its handle if it stays open.
+/// Files in order, each with its state when it was opened, and with its handle if it stays open.
 #[derive(Debug)]
 pub(super) struct InputFiles {
     flag: String,
@@ -73,7 +74,7 @@ pub(super) struct InputFiles {
 }
 
 impl InputFiles {
-    /// `states` belong to the files at `paths`; `flag` is used in messages.
+    /// Creates the list from `paths` and the state of each file; `flag` is used in messages.
     pub fn new(flag: &str, paths: Vec<PathBuf>, states: Vec<(FileState, Option<File>)>) -> InputFiles {
         InputFiles { flag: flag.to_owned(), paths, states }
     }
@@ -82,7 +83,7 @@ impl InputFiles {
         &self.paths
     }
 
-    /// A line for every file with its name, size and time of the last change.
+    /// Returns a line for every file with its name, size and time of the last change.
     pub fn fingerprint(&self) -> String {
         let line = |(path, (state, _)): (&PathBuf, &(FileState, _))| {
             let (seconds, nanoseconds) = state.changed;
@@ -91,10 +92,11 @@ impl InputFiles {
         self.paths.iter().zip(&self.states).map(line).collect()
     }
 
-    /// Reads from the file at `index`.
+    /// Calls `read` with the file at `index`.
     ///
     /// # Errors
-    /// [`Error::Input`] with the message of `read`, or when the file cannot be opened or has changed since the run began.
+    /// [`Error::Input`] with the message of `read`, or when the file cannot be opened or has changed since the run
+    /// began.
     pub fn read(&self, index: usize, read: impl FnOnce(&File) -> Result<(), String>) -> Result<()> {
         let (path, (before, handle)) = (&self.paths[index], &self.states[index]);
         let opened;
@@ -106,7 +108,7 @@ impl InputFiles {
             }
         };
         let done = read(file);
-        // after the read, so that no write can come in between
+        // after `read`, so that no write can come in between
         let now = FileState::of(file)
             .map_err(|e| bad(&self.flag, path, format!("cannot be read: {e}; check the path and the permissions")))?;
         if now != *before {

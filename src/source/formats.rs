@@ -1,4 +1,4 @@
-//! The formats of stacks: which of them a path is of.
+//! Formats of stacks, and which of them a path has.
 
 use super::tiff::TiffPages;
 use super::zarr::{ZarrFrames, is_zarr};
@@ -8,30 +8,31 @@ use crate::memory;
 use std::path::Path;
 
 impl Stack {
-    /// Opens `spec`: a directory (its `*.tif` and `*.tiff`), a glob, `list FILE` with a path a line, or one TIFF of any number
-    /// of pages; an HDF5 file, with `::/DATASET` if it has several; a directory of Zarr; EDF; or a raw volume
+    /// Opens `spec`: a directory (its `*.tif` and `*.tiff`), a glob, `list FILE` with a path a line, or one TIFF of any
+    /// number of pages; an HDF5 file, with `::/DATASET` if it has several; a directory of Zarr; EDF; or a raw volume
     /// ([`RAW_FORM`](super::RAW_FORM)). `flag` is used in messages, for example `--sinograms`.
     ///
     /// # Errors
-    /// [`Error::Input`] when there are no files, a file is not a TIFF, is damaged or truncated, when
-    /// pages differ in size or sample type, when a file of the directory or glob is not named like the
-    /// others, or when names have several orders; [`Error::Usage`] for a malformed glob.
+    /// [`Error::Input`] when there are no files, a file is not a TIFF, is damaged or truncated, when pages differ in
+    /// size or sample type, when a file of the directory or glob is not named like the others, or when names have
+    /// several orders; [`Error::Usage`] for a malformed glob.
     pub fn open(spec: &str, flag: &str) -> Result<Stack> {
         Stack::open_within(spec, flag, memory::available() / 2)
     }
 
-    /// The same, where chunks that are decoded may take a part of `memory`, in bytes.
+    /// Opens `spec` as [`open`](Self::open) does; decoded chunks may take a part of `memory`, in bytes.
     ///
     /// # Errors
-    /// Those of [`open`](Self::open).
+    /// The errors of [`open`](Self::open).
     pub fn open_within(spec: &str, flag: &str, memory: u64) -> Result<Stack> {
         Stack::open_by(spec, flag, memory, None)
     }
 
-    /// The same, where `by` is the number in the names of files that is their order, from 1, if the user has chosen one.
+    /// Opens `spec` as [`open_within`](Self::open_within) does; `by` is the number in the file names, counted from 1,
+    /// that the user has chosen as their order.
     ///
     /// # Errors
-    /// Those of [`open`](Self::open), and [`Error::Usage`] where there is no choice.
+    /// The errors of [`open`](Self::open), and [`Error::Usage`] for formats without a choice of the order.
     pub fn open_by(spec: &str, flag: &str, memory: u64, by: Option<usize>) -> Result<Stack> {
         if let (Some(_), Some(format)) = (by, Stack::other_format(spec).filter(|_| !edf::is_edf(spec))) {
             return Err(Error::usage(format!(
@@ -53,7 +54,7 @@ impl Stack {
         Ok(Stack::of(flag, spec, TiffPages::open(spec, flag, by)?))
     }
 
-    /// The format of what `spec` names, if it is not TIFF.
+    /// Returns the format of the files that `spec` names, unless it is TIFF.
     pub(super) fn other_format(spec: &str) -> Option<&'static str> {
         match spec {
             _ if hdf5::dataset_path(spec).is_some() => Some("HDF5"),

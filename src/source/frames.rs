@@ -16,64 +16,66 @@ pub(super) const MAX_PIXELS: u64 = 1 << 31;
 ///
 /// Opening only reads headers. Frames may be read from several threads at once.
 pub(super) trait Frames: Debug + Send + Sync {
-    /// Number of frames, above 0.
+    /// Returns the number of frames, above 0.
     fn count(&self) -> usize;
 
-    /// Width and height in pixels.
+    /// Returns the width and height in pixels.
     fn size(&self) -> (usize, usize);
 
-    /// How one sample is stored.
+    /// Returns the type of a stored sample.
     fn sample(&self) -> SampleType;
 
-    /// Name of a frame for messages.
+    /// Returns the name of a frame for messages.
     fn name(&self, frame: usize) -> String;
 
-    /// Text that identifies the frames without reading them.
+    /// Returns text that identifies the frames without reading them.
     fn fingerprint(&self) -> String;
 
-    /// The files, in order.
+    /// Returns the paths of the files, in order.
     fn files(&self) -> &[PathBuf];
 
-    /// What the user should know about the files.
+    /// Remarks for the user about the files.
     fn remarks(&self) -> &[Remark];
 
-    /// Bytes that reading takes besides the values.
+    /// Bytes that reading takes in addition to the values.
     fn held(&self) -> u64 {
         0
     }
 
-    /// Whether reading some rows of a frame takes about as long as reading all of it.
+    /// Reports whether reading some rows of a frame takes about as long as reading all of it.
     fn are_whole(&self) -> bool {
         false
     }
 
-    /// Whether rows are stored as they are, so that reading them in parts takes no longer than together.
+    /// Reports whether rows are stored uncompressed, so that reading them separately takes no longer than together.
     fn rows_are_apart(&self) -> bool {
         false
     }
 
-    /// Reads rows of one frame as f32, `[row][pixel]`, into `out`, which has exactly their size. Frame and rows exist.
+    /// Reads rows of one frame as f32, `[row][pixel]`, into `out`, which has exactly their size. The frame and the rows
+    /// must exist.
     ///
     /// # Errors
-    /// [`Error::Input`](crate::error::Error::Input) when the file cannot be read, is damaged, or was written to since it
-    /// was opened.
+    /// [`Error::Input`](crate::error::Error::Input) when the file cannot be read, is damaged, or was written to since
+    /// it was opened.
     fn read_rows(&self, frame: usize, rows: Range<usize>, out: &mut [f32]) -> Result<()>;
 
-    /// How [`read_stored`](Self::read_stored) hands out samples of every frame: as they are stored, or as f32.
+    /// Returns the form in which [`read_stored`](Self::read_stored) reads samples of every frame: as they are
+    /// stored, or as f32.
     fn stored(&self) -> StoredSamples {
         StoredSamples::F32
     }
 
-    /// Reads rows of one frame as [`stored`](Self::stored) says, `[row][pixel]`.
+    /// Reads rows of one frame in the form of [`stored`](Self::stored), `[row][pixel]`.
     ///
     /// # Errors
-    /// Those of [`read_rows`](Self::read_rows).
+    /// The errors of [`read_rows`](Self::read_rows).
     fn read_stored(&self, frame: usize, rows: Range<usize>, out: &mut [u8]) -> Result<()> {
         as_f32(out, |out| self.read_rows(frame, rows, out))
     }
 }
 
-/// Lets `read` fill `out`, which has room for whole values, with f32.
+/// Lets `read` fill `out`, whose length is a multiple of 4 bytes, with f32 values.
 pub(super) fn as_f32(out: &mut [u8], read: impl FnOnce(&mut [f32]) -> Result<()>) -> Result<()> {
     if let Ok(values) = bytemuck::try_cast_slice_mut(out) {
         return read(values);

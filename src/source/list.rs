@@ -7,20 +7,20 @@ use std::collections::HashSet;
 use std::io;
 use std::path::{Path, PathBuf, absolute};
 
-/// Longest path that the system takes, in bytes.
+/// Longest path that the system accepts, in bytes.
 const MAX_PATH: usize = 4095;
 
-/// The word before the name of a list.
+/// Word before the name of a list.
 const LIST: &str = "list ";
 
-/// The text file of `list FILE`, unless a file has that whole name.
+/// Returns the text file of `list FILE`, unless a file has this whole name.
 pub fn list_file(spec: &str) -> Option<&Path> {
     let file = spec.strip_prefix(LIST)?.trim();
     (!file.is_empty() && !Path::new(spec).exists()).then_some(Path::new(file))
 }
 
-/// The paths in a list, in its order: one a line, relative to the directory of the list. Empty lines and those that begin with
-/// `#` mean nothing.
+/// Returns the paths in a list, in its order. A list has one path a line, relative to its own directory; empty lines
+/// and those that begin with `#` are skipped.
 pub(super) fn listed(spec: &str, flag: &str) -> Result<Vec<PathBuf>> {
     let list = list_file(spec).unwrap_or(Path::new(spec));
     let text = read_text(list).map_err(|e| bad(flag, list, format!("cannot be read: {e}; check the path")))?;
@@ -44,7 +44,7 @@ pub(super) fn listed(spec: &str, flag: &str) -> Result<Vec<PathBuf>> {
     }
 }
 
-/// What names a stack, with paths that mean the same from any directory.
+/// Returns the specification of a stack with absolute paths, which mean the same in any directory.
 ///
 /// # Errors
 /// When the current directory is unknown.

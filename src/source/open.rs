@@ -5,7 +5,7 @@ use crate::error::Result;
 use serde::{Deserialize, Serialize};
 use strum::{Display, EnumString, IntoStaticStr, VariantArray};
 
-/// What a frame of the input is, and its format.
+/// Kind of frames of the input: sinograms or projections, or projections of an HDF5 file.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum InputKind {
@@ -18,7 +18,7 @@ pub enum InputKind {
     Hdf5,
 }
 
-/// How several frames of a field are combined.
+/// Method by which several frames of a field are combined.
 #[derive(
     Clone, Copy, Debug, PartialEq, Eq, Default, Display, EnumString, IntoStaticStr, VariantArray, Serialize, Deserialize,
 )]
@@ -30,7 +30,7 @@ pub enum FieldMode {
     Median,
 }
 
-/// Paths of datasets in an HDF5 file; those that are not given are located, and [`NOTHING`](super::NOTHING) means none.
+/// Paths of datasets in an HDF5 file. Those that are not given are located; [`NOTHING`](super::NOTHING) means none.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct Datasets {
@@ -54,28 +54,29 @@ pub struct StackPaths {
     pub flats: Option<String>,
     pub flats2: Option<String>,
     pub darks: Option<String>,
-    /// The number in the names of the data's files that is their order, from 1, if there is a choice.
+    /// Number in the names of the data's files, counted from 1, that is their order, if the user has chosen one.
     pub order_by: Option<usize>,
 }
 
-/// Inputs to be opened.
+/// Description of the inputs to be opened.
 #[derive(Clone, Copy, Debug)]
 pub struct OpenRequest<'a> {
     pub kind: InputKind,
     pub paths: &'a StackPaths,
     pub datasets: &'a Datasets,
-    /// Number of bins and rows that form one.
+    /// Number of bins, and of rows or pages, that form one.
     pub binning: usize,
-    /// Whether angles are read from an HDF5 file.
+    /// True if angles are read from an HDF5 file.
     pub angles: bool,
     /// Memory in bytes, of which chunks that are decoded or kept may take a part.
     pub memory: u64,
 }
 
-/// Opens the data and their fields, binned. `data` opens the TIFF files of the data by path and flag; it may wait for them.
+/// Opens the data and their fields, binned. `data` opens the files of the data, given their path and the flag, unless
+/// they are HDF5; it may wait for them.
 ///
 /// # Errors
-/// Those of opening.
+/// The errors of opening a stack.
 pub fn open(request: OpenRequest, data: impl FnOnce(&str, &str) -> Result<Stack>) -> Result<Stacks> {
     let OpenRequest { kind, paths, datasets, binning, angles, memory } = request;
     let mut stacks = match kind {

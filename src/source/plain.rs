@@ -1,4 +1,4 @@
-//! Frames whose samples follow each other at offsets of files: raw volumes and EDF.
+//! Frames whose samples are stored contiguously in files: raw volumes and EDF.
 
 use super::convert::to_f32;
 use super::files::InputFiles;
@@ -13,17 +13,17 @@ use std::path::PathBuf;
 /// Bytes that are read and converted at once.
 const PIECE: usize = 1 << 20;
 
-/// Frames of one size and type, uncompressed. All lie within their files.
+/// Uncompressed frames of one size and type, all of which lie within their files.
 #[derive(Debug)]
 pub(super) struct PlainFrames {
     pub files: InputFiles,
-    /// Of every frame, the file and the offset of the first sample.
+    /// For every frame, the index of its file and the offset of its first sample.
     pub places: Vec<(usize, u64)>,
     pub size: (usize, usize),
     pub sample: SampleType,
     pub big_endian: bool,
     pub remarks: Vec<Remark>,
-    /// What says where frames are, beside the files.
+    /// Text for the fingerprint that says where frames begin.
     pub layout: String,
 }
 

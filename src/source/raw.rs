@@ -1,4 +1,4 @@
-//! Volumes without a header, which a word describes: `FILE,WxHxN,TYPE` or `FILE,WxHxN,TYPE,OFFSET`.
+//! Volumes without a header, described by a word: `FILE,WxHxN,TYPE` or `FILE,WxHxN,TYPE,OFFSET`.
 
 use super::SampleType;
 use super::files::{InputFiles, bad, open_plain};
@@ -10,10 +10,10 @@ use std::path::{Path, PathBuf};
 
 /// Largest number of frames.
 const MAX_FRAMES: u64 = 1 << 20;
-/// The form of the word, for messages.
+/// Form of the word that describes a raw volume, for messages.
 pub const RAW_FORM: &str = "FILE,WxHxN,TYPE[,OFFSET] such as scan.raw,2048x1024x1800,u16le,512";
 
-/// What a word says of a file without a header.
+/// Description of a file without a header, as a word gives it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RawVolume {
     file: PathBuf,
@@ -26,15 +26,15 @@ pub struct RawVolume {
 }
 
 impl RawVolume {
-    /// Whether a word has the form: a file, three sides, a type and perhaps an offset.
+    /// Reports whether `word` has the form of a raw volume: a file, three sides, a type and perhaps an offset.
     pub fn looks_like(word: &str) -> bool {
         split(word).is_some()
     }
 
-    /// Reads the word; `flag` is used in messages.
+    /// Parses a word; `flag` is used in messages.
     ///
     /// # Errors
-    /// [`Error::Usage`] with what is wrong.
+    /// [`Error::Usage`] if the word does not describe a raw volume.
     pub fn parse(word: &str, flag: &str) -> Result<RawVolume> {
         let wrong = |why: String| Error::usage(format!("{flag} {word}: {why}; expected {RAW_FORM}"));
         let (file, sides, kind, offset) =
@@ -56,12 +56,12 @@ impl RawVolume {
     /// Opens the file and checks its size.
     ///
     /// # Errors
-    /// [`Error::Input`] when it cannot be read or is too short.
+    /// [`Error::Input`] when the file cannot be read or is too short.
     pub(super) fn open(self, flag: &str) -> Result<PlainFrames> {
         let RawVolume { file: path, sides: [width, height, frames], sample, big_endian, offset } = self;
         let (file, state) = open_plain(&path, flag)?;
         let frame = width * height * sample.bytes() as u64;
-        // at most 2^31 pixels of 8 bytes, 2^20 times
+        // no overflow: at most 2^31 pixels of 8 bytes, 2^20 times
         let end = offset.checked_add(frame * frames);
         if end.is_none_or(|end| end > state.bytes) {
             let why = format!(
@@ -86,7 +86,7 @@ impl RawVolume {
     }
 }
 
-/// File, sides, type and offset in a word that has their form; the name of a file may have commas.
+/// Splits a word into file, sides, type and offset, if it has their form; the file name may contain commas.
 fn split(word: &str) -> Option<(&Path, [u64; 3], &str, &str)> {
     let sides = |text: &str| -> Option<[u64; 3]> {
         let numbers = text.split('x').map(|side| side.parse().ok()).collect::<Option<Vec<u64>>>()?;
@@ -101,7 +101,7 @@ fn split(word: &str) -> Option<(&Path, [u64; 3], &str, &str)> {
     (!file.is_empty()).then_some((Path::new(file), sides(shape)?, middle, last))
 }
 
-/// A type and whether it is big-endian.
+/// Returns the sample type of a name, and whether it is big-endian.
 fn sample_type(name: &str) -> Option<(SampleType, bool)> {
     let (kind, big_endian) = match name {
         "u8" => return Some((SampleType::U8, false)),

@@ -1,4 +1,4 @@
-//! A sequence of frames of one size, binned.
+//! Sequences of frames of one size, binned.
 
 use super::binning::{Binning, Means};
 use super::files::short_names;
@@ -11,28 +11,28 @@ use std::fmt;
 use std::ops::Range;
 use std::path::PathBuf;
 
-/// Pages of one size and sample type: of TIFF files in the order of their names, or frames of a dataset.
+/// Pages of one size and sample type: those of TIFF files in the order of their names, or frames of another format.
 ///
-/// Opening only reads headers; [`Stack::read_rows`] may be called from several threads at once.
-/// Values are as stored, whatever the photometric interpretation.
+/// Opening only reads headers. [`Stack::read_rows`] may be called from several threads at once. Values are as stored,
+/// whatever the photometric interpretation.
 #[derive(Debug)]
 pub struct Stack {
     flag: String,
-    /// The value of the flag, or the name of a dataset.
+    /// Value of the flag, or name of a dataset.
     spec: String,
     frames: Box<dyn Frames>,
     binning: Binning,
     remarks: Vec<Remark>,
 }
 
-/// The files of a stack, by which people see their order.
+/// Number of files of a stack, and some of their names, which show their order.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FileNames {
     pub count: usize,
     pub first: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub second: Option<String>,
-    /// Of two files or more.
+    /// Name of the last file, if there are two or more.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub last: Option<String>,
 }
@@ -52,7 +52,7 @@ impl fmt::Display for FileNames {
 }
 
 impl Stack {
-    /// A stack of frames; `flag` and `spec` are used in messages.
+    /// Creates a stack of frames; `flag` and `spec` are used in messages.
     pub(super) fn of(flag: &str, spec: &str, frames: impl Frames + 'static) -> Stack {
         let remarks = frames.remarks().to_vec();
         Stack {
@@ -64,13 +64,13 @@ impl Stack {
         }
     }
 
-    /// The same stack with something else that the user should know.
+    /// Adds a remark for the user.
     pub(super) fn with_remark(mut self, remark: impl Into<Remark>) -> Stack {
         self.remarks.push(remark.into());
         self
     }
 
-    /// The same stack with binned pixels; incomplete bins at the ends are dropped.
+    /// Bins the pixels; incomplete bins at the ends are dropped.
     ///
     /// # Errors
     /// [`Error::Usage`] when no pixels would remain.
@@ -88,67 +88,68 @@ impl Stack {
         Ok(stack)
     }
 
-    /// Bytes that reading takes besides the values.
+    /// Returns the number of bytes that reading takes in addition to the values.
     pub fn held(&self) -> u64 {
         self.frames.held()
     }
 
-    /// Whether reading some rows of a page takes about as long as reading all of it.
+    /// Reports whether reading some rows of a page takes about as long as reading all of it.
     pub fn has_whole_frames(&self) -> bool {
         self.frames.are_whole()
     }
 
-    /// Whether rows of a page may be read in parts, which takes no longer: stored as they are, and not binned.
+    /// Reports whether rows of a page may be read separately at no cost, as they are stored uncompressed and are not
+    /// binned.
     pub fn rows_are_apart(&self) -> bool {
         self.binning.by == 1 && self.frames.rows_are_apart()
     }
 
-    /// How pixels are binned.
+    /// Returns the binning of the pixels.
     pub fn binning(&self) -> Binning {
         self.binning
     }
 
-    /// Number of pages in all files.
+    /// Returns the number of pages in all files.
     pub fn len(&self) -> usize {
         self.frames.count() / self.binning.pages()
     }
 
-    /// Whether there are no pages; an open stack has at least one.
+    /// Reports whether the stack has no pages; an open stack has at least one.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// Pixels in a row (detector bins).
+    /// Returns the number of pixels in a row (detector bins).
     pub fn width(&self) -> usize {
         self.frames.size().0 / self.binning.by
     }
 
-    /// Rows of each page.
+    /// Returns the number of rows of each page.
     pub fn height(&self) -> usize {
         self.frames.size().1 / self.binning.rows()
     }
 
-    /// How the files store one sample.
+    /// Returns the type of a sample as the files store it.
     pub fn sample(&self) -> SampleType {
         self.frames.sample()
     }
 
-    /// The flag for messages.
+    /// Returns the flag that named the stack, for messages.
     pub fn flag(&self) -> &str {
         &self.flag
     }
 
-    /// The flag with its value, for messages.
+    /// Returns the flag with its value, for messages.
     pub fn title(&self) -> String {
         format!("{} {}", self.flag, self.spec)
     }
 
-    /// The files, in order.
+    /// Paths of the files, in order.
     pub fn files(&self) -> &[PathBuf] {
         self.frames.files()
     }
 
-    /// The first, the second and the last of the files.
+    /// Returns the number of files, and the names of the first, the second and the last one.
     pub fn file_names(&self) -> FileNames {
         let files = self.files();
         let places = [0, 1, files.len().saturating_sub(1)];
@@ -160,21 +161,22 @@ impl Stack {
         FileNames { count: files.len(), first, second, last }
     }
 
-    /// Name of a page for messages: `p_0003.tif`, or `stack.tif page 7` (from 0) in a file of several.
+    /// Returns the name of a page for messages: `p_0003.tif`, or `stack.tif page 7` (from 0) for a file of several
+    /// pages.
     pub fn page_name(&self, page: usize) -> String {
         let frame = page * self.binning.pages();
         if frame < self.frames.count() { self.frames.name(frame) } else { format!("page {frame}") }
     }
 
-    /// Text that identifies the stack without reading it: a line with the shape, and one for every file with its name, size
-    /// and time of the last change.
+    /// Returns text that identifies the stack without reading its values: a line with the shape, and a line for every
+    /// file with its name, size and time of the last change.
     pub fn fingerprint(&self) -> String {
         let (Binning { by, .. }, (width, height)) = (self.binning, self.frames.size());
         let shape = format!("{} pages of {width}x{height}, {}, binned by {by}\n", self.frames.count(), self.sample());
         shape + &self.frames.fingerprint()
     }
 
-    /// Notes for the user about the files: ignored ones, missing numbers.
+    /// Remarks for the user about the files, such as ignored files and missing numbers.
     pub fn remarks(&self) -> &[Remark] {
         &self.remarks
     }
@@ -182,7 +184,7 @@ impl Stack {
     /// Reads rows of one page as f32, row-major: `rows.len() * width` values into `out`.
     ///
     /// # Errors
-    /// [`Error::Input`] when the file cannot be read or is damaged, and when `page`, `rows` or
+    /// [`Error::Input`] when the file cannot be read or is damaged, and [`Error::Internal`] when `page`, `rows` or
     /// `out` do not fit the stack. After an error the contents of `out` are undefined.
     pub fn read_rows(&self, page: usize, rows: Range<usize>, out: &mut [f32]) -> Result<()> {
         let Binning { by, .. } = self.binning;
@@ -202,8 +204,8 @@ impl Stack {
         Ok(())
     }
 
-    /// How [`read_stored`](Self::read_stored) hands out rows: as they are stored, before binning, or as f32 and binned where
-    /// frames are converted anyway.
+    /// Returns the layout of the rows that [`read_stored`](Self::read_stored) returns: as stored, before binning; or as
+    /// f32 and binned, where frames are converted anyway.
     pub fn stored(&self) -> StoredRows {
         match self.converts() {
             true => StoredRows::unbinned(StoredSamples::F32, self.width()),
@@ -211,17 +213,17 @@ impl Stack {
         }
     }
 
-    /// Whether samples cannot be handed out as they are stored: of 64 bits, or in two orders of bytes.
+    /// Reports whether samples cannot be returned as they are stored, because they have 64 bits or two byte orders.
     fn converts(&self) -> bool {
         let StoredSamples { sample, .. } = self.frames.stored();
         sample.is_long() || sample != self.sample()
     }
 
-    /// Reads runs of rows of one page, one after another, in the form that [`stored`](Self::stored) says: of each frame that
-    /// forms the page, all rows that form these, in order.
+    /// Reads ranges of rows of one page, one after another, in the layout of [`stored`](Self::stored). If rows are not
+    /// binned yet, every frame that forms the page contributes all of its rows that form the given ones, in order.
     ///
     /// # Errors
-    /// Those of [`read_rows`](Self::read_rows).
+    /// The errors of [`read_rows`](Self::read_rows).
     pub fn read_stored(&self, page: usize, runs: &[Range<usize>], out: &mut [u8]) -> Result<()> {
         let (stored, rows) = (self.stored(), self.binning.rows());
         let count: usize = runs.iter().map(Range::len).sum();

@@ -3,30 +3,30 @@
 use super::Stack;
 use std::path::{Path, PathBuf};
 
-/// The data and their fields.
+/// The data of a run and their fields.
 #[derive(Debug)]
 pub struct Stacks {
     pub data: Stack,
-    /// Beam without sample, before the scan.
+    /// Frames of the beam without sample, taken before the scan.
     pub flats: Option<Stack>,
-    /// The same after the scan.
+    /// Frames of the beam without sample, taken after the scan.
     pub flats2: Option<Stack>,
-    /// No beam.
+    /// Frames without beam.
     pub darks: Option<Stack>,
-    /// Angle of every projection in degrees, if the input has them and they are used.
+    /// Angle of every projection in degrees, if the input contains angles and they are used.
     pub angles: Option<Vec<f64>>,
-    /// Bytes that reading the data takes besides the values.
+    /// Number of bytes that reading the data takes in addition to the values.
     pub held: u64,
 }
 
 impl Stacks {
-    /// Data without fields.
+    /// Creates stacks of data without fields.
     pub fn of(data: Stack) -> Stacks {
         let held = data.held();
         Stacks { data, flats: None, flats2: None, darks: None, angles: None, held }
     }
 
-    /// The files of all stacks.
+    /// Returns the files of all stacks.
     pub fn files(&self) -> impl Iterator<Item = &Path> {
         let stacks = [Some(&self.data), self.flats.as_ref(), self.flats2.as_ref(), self.darks.as_ref()];
         stacks.into_iter().flatten().flat_map(Stack::files).map(PathBuf::as_path)

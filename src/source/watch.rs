@@ -11,25 +11,25 @@ use std::time::{Duration, Instant};
 /// Shortest time between two checks.
 const PAUSE: Duration = Duration::from_millis(200);
 
-/// What to wait for.
+/// Condition on which waiting for a stack ends.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Watch {
-    /// Waiting ends when no file has arrived or grown for this time.
+    /// Time without new or growing files after which waiting ends.
     pub patience: Duration,
-    /// Pages that the stack will have; `None` uses the files that exist when waiting ends.
+    /// Number of pages of the complete stack; with `None`, the files that exist when waiting ends are used.
     pub pages: Option<usize>,
-    /// The number in the names that is the order, if the user has chosen one.
+    /// Number in the file names, counted from 1, that is their order, if the user has chosen one.
     pub order_by: Option<usize>,
 }
 
 /// Waits until a stack is complete. `look` is called at every check with the number of files and may end the wait.
 ///
-/// A stack with a known number of pages is complete when all have arrived completely and nothing has grown since the last
-/// check; any other when nothing has arrived or grown for `watch.patience`.
+/// A stack with a known number of pages is complete when all have arrived completely and nothing has grown since the
+/// previous check. Any other stack is complete when nothing has arrived or grown for `watch.patience`.
 ///
 /// # Errors
-/// [`Error::Usage`] when the input is not TIFF: the shape of other formats does not tell what has arrived. [`Error::Input`] when
-/// pages are missing, or the files are not a stack; and those of `look`.
+/// [`Error::Usage`] when the input is not TIFF, as other formats do not show which part of them has arrived.
+/// [`Error::Input`] when pages are missing, or when the files do not form a stack. Also those of `look`.
 pub fn wait(spec: &str, flag: &str, watch: Watch, mut look: impl FnMut(usize) -> Result<()>) -> Result<Stack> {
     let open = || Stack::open_by(spec, flag, memory::available() / 2, watch.order_by);
     let mut changed = Instant::now();
@@ -68,7 +68,7 @@ pub fn wait(spec: &str, flag: &str, watch: Watch, mut look: impl FnMut(usize) ->
     }
 }
 
-/// A stack of which nobody said how many pages it has.
+/// Adds a doubt to a stack whose number of pages was not given.
 fn ended_by_time(stack: Stack, watch: Watch) -> Stack {
     let doubt = Doubt::new(
         DoubtKind::EndedByTime,
@@ -84,7 +84,7 @@ fn ended_by_time(stack: Stack, watch: Watch) -> Stack {
     stack.with_remark(doubt)
 }
 
-/// Number and total size in bytes of the existing files.
+/// Returns number and total size in bytes of the existing files.
 fn seen(spec: &str, flag: &str) -> (usize, u64) {
     let files = present(spec, flag, &TIFF);
     let bytes = files.iter().filter_map(|file| fs::metadata(file).ok()).map(|meta| meta.len()).sum();

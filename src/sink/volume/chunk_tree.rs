@@ -1,36 +1,39 @@
-//! The index of a chunked dataset of HDF5: a B-tree of version 1, which all versions of the library read.
+//! Index of a chunked dataset of HDF5: a B-tree of version 1, which all versions of the library read.
 //!
-//! The library makes the dataset without chunks. Once these are in the file, the index is written after them, and its address
-//! into the header of the dataset. Neither has checksums in files of this version.
+//! The library makes the dataset without chunks. Once the chunks are in the file, the index is written after them, and
+//! its address is written to the header of the dataset. Neither has checksums in files of this version.
 
 use std::fs::File;
 use std::io;
 use std::os::unix::fs::FileExt;
 
-/// Children of a node, as in every file with a superblock of version 0.
+/// Number of children of a node, as in every file with a superblock of version 0.
 const CHILDREN: usize = 64;
-/// Bytes of a key: size, skipped filters, and positions along three dimensions and in a value.
+/// Number of bytes of a key: size, skipped filters, and positions along three dimensions and in a value.
 const KEY: usize = 8 + 4 * 8;
-/// Bytes of a node: signature, kind, level, number of children, and siblings; then keys and children in turn.
+/// Number of bytes of a node: signature, kind, level, number of children, and siblings; then keys and children
+/// alternately.
 const NODE: usize = 24 + CHILDREN * 8 + (CHILDREN + 1) * KEY;
-/// An address that stands for nothing.
+/// Undefined address, which stands for an object that does not exist.
 pub(super) const UNDEFINED: u64 = u64::MAX;
-/// Where the superblock has its version, and the end of the file.
+/// Offset of the version in the superblock.
 const VERSION: u64 = 8;
+/// Offset of the address of the end of the file in the superblock.
 const END: u64 = 40;
 
-/// A chunk of one frame in its file.
+/// Chunk of one frame in its file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct StoredFrame {
     pub offset: u64,
     pub bytes: u32,
 }
 
-/// A child of a node, with its key.
+/// Child of a node, with its key.
 #[derive(Clone, Copy)]
 struct Branch {
-    /// First frame below it, and the bytes of its chunk.
+    /// First frame below the child.
     frame: u64,
+    /// Number of bytes of the chunk of that frame.
     bytes: u32,
     address: u64,
 }
@@ -43,7 +46,7 @@ impl Branch {
     }
 }
 
-/// The nodes of the tree of all frames of a dataset.
+/// Nodes of the tree of all frames of a dataset.
 #[derive(Debug, Default)]
 pub(super) struct ChunkTree {
     nodes: Vec<u8>,
@@ -51,7 +54,7 @@ pub(super) struct ChunkTree {
 }
 
 impl ChunkTree {
-    /// Bytes of the tree of so many frames.
+    /// Returns the number of bytes of the tree of this number of frames.
     pub fn bytes(frames: usize) -> u64 {
         let mut nodes = frames.div_ceil(CHILDREN);
         let mut all = nodes;
@@ -62,7 +65,7 @@ impl ChunkTree {
         (all * NODE) as u64
     }
 
-    /// The tree of all frames in order; its first node is at `start` in the file.
+    /// Builds the tree of all frames in order; its first node is at the offset `start` of the file.
     pub fn new(frames: &[StoredFrame], start: u64) -> ChunkTree {
         let branch = |(frame, chunk): (usize, &StoredFrame)| Branch {
             frame: frame as u64,
@@ -79,7 +82,7 @@ impl ChunkTree {
         tree
     }
 
-    /// Adds the nodes of a level, and returns them as children of the next.
+    /// Adds the nodes of a level, and returns them as children of the next level.
     fn put_level(&mut self, level: &[Branch], depth: u8, start: u64, end: u64) -> Vec<Branch> {
         let first = start + self.nodes.len() as u64;
         let count = level.len().div_ceil(CHILDREN);
@@ -103,7 +106,8 @@ impl ChunkTree {
         nodes.collect()
     }
 
-    /// Writes the tree to its place, and its address to `place` in the header of the dataset; the file ends with the tree.
+    /// Writes the tree at `start`, and its address at `place` in the header of the dataset; the file ends with the
+    /// tree.
     pub fn write(&self, file: &File, start: u64, place: u64) -> io::Result<()> {
         let mut version = [0];
         file.read_exact_at(&mut version, VERSION)?;

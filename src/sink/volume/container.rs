@@ -10,92 +10,96 @@ use std::fmt::Debug;
 use std::io;
 use std::path::Path;
 
-/// A format with all slices in one array.
+/// Format with all slices in one array.
 pub(super) trait Container: Clone + Debug + Send + Sync + 'static {
-    /// The flag about files of this format only, without dashes.
+    /// Flag that concerns only files of this format, without dashes.
     const FLAG: &'static str;
 
     fn compressions(&self) -> &[Compression];
 
-    /// Why it has no others, after their names.
+    /// Returns the reason why other compressions are not supported, as the end of a sentence; may be empty.
     fn why_not_others(&self) -> &'static str {
         ""
     }
 
-    /// What a volume says of itself that is made for this request.
+    /// Returns the description of a volume that is made for this request.
     fn describe(&self, request: &OutputRequest) -> VolumeDescription;
 
-    /// Makes a volume without slices where nothing is yet; `run_file` describes the run.
+    /// Makes a volume without slices at a path where nothing exists; `run_file` describes the run.
     fn make(&self, path: &Path, description: &VolumeDescription, run_file: &str) -> io::Result<()>;
 
-    /// Whether everything in a volume but samples and marks is as it was made: all that other programs read it by. `path` is
-    /// a volume of this description.
+    /// Reports whether everything in a volume except samples and marks is as it was made, that is, all metadata that
+    /// other programs read. `path` is a volume with this description.
     fn is_as_made(&self, path: &Path, description: &VolumeDescription) -> io::Result<bool>;
 
-    /// Opens a volume. Nothing is written to a finished one.
+    /// Opens a volume; nothing is ever written to a finished one.
     fn open(&self, path: &Path, write: bool) -> io::Result<Box<dyn OpenVolume>>;
 
-    /// Who wrote what has this name.
+    /// Returns the writer of what exists at a path.
     fn origin(&self, path: &Path) -> Origin;
 
-    /// Removes a volume with all that belongs to it, if it is there. Until all of it is gone it has its name and can be opened,
-    /// or has lost its name: an unfinished volume that cannot be opened is kept.
+    /// Removes a volume with everything that belongs to it, if it exists.
+    ///
+    /// Until all of it is removed, the volume has its name and can be opened, or has lost its name, as an unfinished
+    /// volume that cannot be opened would be kept.
     fn remove(&self, path: &Path) -> io::Result<()>;
 
-    /// Whether what is there is a single file, so that another file can replace it in one step.
+    /// Reports whether `path` is a single file, so that another file can replace it in one step.
     fn is_single(&self, path: &Path) -> bool {
         path.is_file()
     }
 
-    /// Gives what lies beside an unfinished volume its final name, before the volume gets its own.
+    /// Gives the parts next to an unfinished volume their final names, before the volume gets its own.
     fn show_parts(&self, _description: &VolumeDescription) -> io::Result<()> {
         Ok(())
     }
 
-    /// Hides what lies beside a volume that was finished and has lost its name.
+    /// Hides the parts next to a volume that was finished and has lost its name.
     fn hide_parts(&self, _description: &VolumeDescription) -> io::Result<()> {
         Ok(())
     }
 }
 
-/// An open volume. Slices have their places in the list of its description.
+/// Open volume. The place of a slice is its index in the list of the description.
 pub(super) trait OpenVolume: Send + Sync {
     fn description(&self) -> &VolumeDescription;
 
     fn marks(&self) -> &Marks;
 
-    /// Writes the samples of slices, with their places: one, or an even one and the next. They are marked as written
-    /// afterwards.
+    /// Writes the samples of slices, given with their places: one slice, or two slices at an even place and the next.
+    /// The caller marks them as written afterwards.
     fn write(&self, slices: &[(usize, EncodedPage)]) -> io::Result<WrittenSlices>;
 
     /// Reads the samples of a slice.
     fn read(&self, place: usize) -> io::Result<Vec<u8>>;
 
-    /// Whether a slice with the right checksum is stored byte by byte as it was written, with all that was made of it.
+    /// Reports whether a slice with the right checksum is stored byte by byte as it was written, including everything
+    /// made of it.
     fn is_as_written(&self, _place: usize) -> io::Result<bool> {
         Ok(true)
     }
 
-    /// Forgets what was made of a slice that is to be written again.
+    /// Invalidates everything that was made of a slice which is to be written again.
     fn forget(&self, place: usize) -> io::Result<()> {
         self.marks().set(place, Mark::Missing)
     }
 
-    /// Does what follows from slices that are written. They are marked as complete afterwards.
+    /// Makes what depends on slices that were written. The caller marks them as complete afterwards.
     fn written(&self, _slices: &WrittenSlices) -> io::Result<()> {
         Ok(())
     }
 
-    /// Does what is left when all slices are complete.
+    /// Makes what remains to be made when all slices are complete.
     fn complete(&self) -> io::Result<()> {
         Ok(())
     }
 }
 
-/// Slices that a volume wrote together.
+/// Slices that were written to a volume together.
 pub(super) struct WrittenSlices {
-    /// Their places, and the CRC-32 of their samples.
+    /// Places of the slices, and the CRC-32 of their samples.
     pub slices: Vec<(usize, u32)>,
-    /// Samples of the coarser plane above them, if all that it is made of was there.
+    /// Samples of the plane above the slices on the next coarser level, if all slices that it is made of were written
+    /// together.
     pub coarser: Option<Vec<u8>>,
 }

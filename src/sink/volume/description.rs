@@ -1,4 +1,4 @@
-//! What a volume says of itself.
+//! Description of a volume, which is stored in it.
 
 use crate::sink::compression::Compression;
 use crate::sink::encoding::Dtype;
@@ -7,33 +7,33 @@ use crate::sink::stamp::{PageContent, SliceStamp};
 use crate::source::SampleType;
 use serde::{Deserialize, Serialize};
 
-/// What a volume holds, as JSON in it.
+/// Content of a volume, stored in it as JSON.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct VolumeDescription {
     pub(super) software: String,
-    /// Numbers of the slices, in their order.
+    /// Numbers of the slices, in order.
     pub slices: Vec<usize>,
     pub(super) height: usize,
     pub(super) width: usize,
     pub(super) dtype: Dtype,
     pub(super) compression: Compression,
-    /// Of a directory of OME-Zarr.
+    /// Version of OME-Zarr, if the volume is of that format.
     #[serde(rename = "ome-zarr", skip_serializing_if = "Option::is_none")]
     pub(super) ome_zarr: Option<OmeZarr>,
-    /// Number of files that hold the slices, if an HDF5 output has several.
+    /// Number of files that contain the slices, if an HDF5 output has several.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub parts: Option<usize>,
-    /// Values that became 0 and the largest integer.
+    /// Values that map to 0 and to the largest integer, if samples are integers.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) range: Option<(f32, f32)>,
-    /// Unit of values: one by the unit of length.
+    /// Unit of values: 1 divided by the unit of length.
     pub unit: String,
     #[serde(flatten, skip_serializing_if = "Option::is_none")]
     pub stamp: Option<SliceStamp>,
 }
 
 impl VolumeDescription {
-    /// The description of what is asked for, of no format yet.
+    /// Returns the description of the requested volume, without the fields of particular formats.
     pub(super) fn new(request: &OutputRequest) -> VolumeDescription {
         let form = &request.page;
         let stamp = form.stamp.clone().map(|stamp| SliceStamp { per_centimetre: None, ..stamp });
@@ -54,23 +54,24 @@ impl VolumeDescription {
         description
     }
 
-    /// Side of a pixel and its unit of length, if there is one.
+    /// Returns the side of a pixel and its unit of length, if known.
     pub(super) fn pixel_size(&self) -> Option<(f64, String)> {
         let (value, unit) = self.stamp.as_ref()?.pixel_size.as_deref()?.split_once(' ')?;
         Some((value.parse().ok()?, unit.to_owned()))
     }
 
-    /// Whether both are of one run: what is of no run is never of the same.
+    /// Reports whether both volumes are of one run; a volume that does not belong to a run is never of the same run as
+    /// another.
     pub(super) fn is_of_the_run_of(&self, other: &VolumeDescription) -> bool {
         self.stamp.is_some() && self == other
     }
 
-    /// Slices belong to a run, other pages do not.
+    /// Returns the content that the volume belongs to: slices have a stamp of their run, other pages do not.
     pub(super) fn content(&self) -> PageContent {
         if self.stamp.is_some() { PageContent::Slices } else { PageContent::Pages }
     }
 
-    /// How the samples are read.
+    /// Returns the type of the samples, for reading them.
     pub(super) fn sample(&self) -> SampleType {
         match self.dtype {
             Dtype::F32 => SampleType::F32,
@@ -80,7 +81,7 @@ impl VolumeDescription {
         }
     }
 
-    /// Bytes of a slice that is not compressed.
+    /// Returns the number of bytes of an uncompressed slice.
     #[cfg(feature = "hdf5")]
     pub(super) fn slice_bytes(&self) -> usize {
         self.width.saturating_mul(self.height).saturating_mul(self.dtype.bytes())

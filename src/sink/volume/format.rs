@@ -1,4 +1,4 @@
-//! An output of one volume as a format of `--output`.
+//! Outputs of one volume as formats of `--output`.
 
 use super::container::Container;
 use super::output::VolumeOutput;
@@ -18,7 +18,7 @@ use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
 impl<C: Container> VolumeOutput<C> {
-    /// The output at a path, of this format.
+    /// Returns the output at a path, in this format.
     pub fn target(path: impl Into<PathBuf>, container: C) -> Target {
         Target::new(VolumeOutput { file: OneFile(path.into()), container })
     }
@@ -100,7 +100,7 @@ impl<C: Container> OutputFormat for VolumeOutput<C> {
             false => Ok(0),
         };
         match count() {
-            // another job has given it its name meanwhile
+            // another job may have given it its final name in the meantime
             Err(_) if is_there(&unfinished).is_ok_and(|there| !there) => Ok(0),
             counted => counted.map_err(|e| self.unreadable(&e)),
         }
@@ -123,7 +123,7 @@ impl<C: Container> OutputFormat for VolumeOutput<C> {
         if holds && !is_zarr(path) {
             return Err(Error::output(path, "is a directory but not a Zarr; remove it or choose another --output"));
         }
-        // whether something can be written here
+        // tests whether this directory is writable
         let temporary = temporary_path(&self.file.0).map_err(|e| Error::output(&self.file.0, e))?;
         let written = fs::write(&temporary, "").and_then(|()| fs::remove_file(&temporary));
         written.map_err(|e| {

@@ -1,31 +1,32 @@
-//! Which planes of a volume are complete, in the file itself: a number for each plane.
+//! Marks in the file itself that tell which planes of a volume are complete: a number for each plane.
 
 use std::fs::File;
 use std::io;
 use std::os::unix::fs::FileExt;
 
-/// Bytes of a mark.
+/// Number of bytes of a mark.
 pub(super) const MARK_BYTES: usize = 8;
-/// Set in the mark of a plane whose samples are written; the 32 bits below are their CRC-32.
+/// Bit in the mark of a plane whose samples are written; the lower 32 bits are their CRC-32.
 const WRITTEN: u64 = 1 << 33;
-/// Set in the mark of a plane when its job has also made what follows from it.
+/// Bit in the mark of a plane for which everything that depends on it was made as well; the lower 32 bits are the
+/// CRC-32.
 const COMPLETE: u64 = 1 << 32;
 
-/// How far a plane is.
+/// State of a plane.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Mark {
     Missing,
-    /// All samples are there, with this CRC-32.
+    /// All samples are written, with this CRC-32.
     Written(u32),
-    /// No job will write any more for this plane.
+    /// All samples are written, with this CRC-32, and no job will write anything else for this plane.
     Complete(u32),
 }
 
-/// Unsigned little-endian numbers of 64 bits: 0 until a plane is complete.
+/// Marks as unsigned little-endian numbers of 64 bits, which are 0 until a plane is written.
 #[derive(Debug)]
 pub(super) struct Marks {
     file: File,
-    /// Of the first mark.
+    /// Offset of the first mark.
     offset: u64,
 }
 
@@ -41,7 +42,7 @@ impl Marks {
         Ok(match mark & !u64::from(u32::MAX) {
             COMPLETE => Mark::Complete(mark as u32),
             WRITTEN => Mark::Written(mark as u32),
-            // none, or one that no job has set
+            // no mark, or a number that no job has written
             _ => Mark::Missing,
         })
     }
@@ -55,7 +56,7 @@ impl Marks {
         self.file.write_all_at(&number.to_le_bytes(), self.place(plane))
     }
 
-    /// How many of the first planes are complete.
+    /// Counts the complete planes among the first `planes`.
     pub fn count(&self, planes: usize) -> io::Result<usize> {
         let marks = (0..planes).map(|plane| Ok(usize::from(matches!(self.get(plane)?, Mark::Complete(_)))));
         marks.sum()

@@ -1,8 +1,8 @@
 //! Outputs with all slices in one array: HDF5 and OME-Zarr.
 //!
-//! Slices go to a hidden file or directory beside the output, `.NAME.unfinished`, which gets its name when all slices of the
-//! run are there. Every slice has a mark in it, with its checksum, that is set when its samples are written. So several jobs
-//! may write to it, and a run that was stopped goes on.
+//! Slices go to a hidden file or directory next to the output, `.NAME.unfinished`, which gets its name when all slices
+//! of the run are complete. It contains a mark for every slice, with its checksum, which is set when the samples are
+//! written. Thus, several jobs may write to it, and a run that was stopped can be resumed.
 
 #[cfg(feature = "hdf5")]
 mod chunk_tree;
@@ -34,14 +34,14 @@ use output::VolumeOutput;
 use std::path::Path;
 use zarr::ZarrDirectory;
 
-/// Reads a spec that ends in `.zarr`.
+/// Parses a specification that ends in `.zarr`.
 pub(super) fn parse_zarr(spec: &str) -> Result<Option<Target>> {
     let name = spec.trim_end_matches('/');
     let is_zarr = name.to_ascii_lowercase().ends_with(".zarr");
     Ok(is_zarr.then(|| VolumeOutput::target(name, ZarrDirectory)))
 }
 
-/// Reads a spec that is the name of an HDF5 file and not a directory.
+/// Parses a specification that is the name of an HDF5 file and not a directory.
 #[cfg(feature = "hdf5")]
 pub(super) fn parse_hdf5(spec: &str) -> Result<Option<Target>> {
     let single = is_hdf5_name(spec) && !Path::new(spec).is_dir();
@@ -60,13 +60,13 @@ pub(super) fn parse_hdf5(spec: &str) -> Result<Option<Target>> {
     }
 }
 
-/// Whether a name is that of an HDF5 file.
+/// Reports whether a name has the extension of an HDF5 file.
 fn is_hdf5_name(spec: &str) -> bool {
     let lower = spec.to_ascii_lowercase();
     [".h5", ".hdf5", ".hdf", ".nx", ".nxs"].iter().any(|end| lower.ends_with(end))
 }
 
-/// What a finished output says of itself, if it has all slices in one array.
+/// Returns the description in a finished output, if it has all slices in one array.
 pub fn described_volume(path: &Path) -> Option<VolumeDescription> {
     let zarr = zarr::describe(path);
     #[cfg(feature = "hdf5")]

@@ -1,4 +1,4 @@
-//! An output of one volume, and what becomes of the volume until it has its name.
+//! Output of one volume, from its preparation until it gets its final name.
 
 use super::container::{Container, OpenVolume};
 use super::description::VolumeDescription;
@@ -13,7 +13,7 @@ use rustix::io::Errno;
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// An output of one volume.
+/// Output of one volume.
 #[derive(Clone, Debug)]
 pub(super) struct VolumeOutput<C> {
     pub file: OneFile,
@@ -21,22 +21,22 @@ pub(super) struct VolumeOutput<C> {
 }
 
 impl<C: Container> VolumeOutput<C> {
-    /// The volume before it has its name.
+    /// Returns the path of the volume before it has its final name.
     pub fn unfinished(&self) -> PathBuf {
         unfinished(&self.file.0)
     }
 
-    /// What may not be done by two jobs at the same time.
+    /// Takes the lock for operations that only one job may perform at a time.
     pub fn alone(&self) -> Result<Lock> {
         Lock::wait(&volume_lock(&self.file.0))
     }
 
-    /// An error of writing.
+    /// Returns the error of writing.
     pub fn failed(&self, error: &io::Error) -> Error {
         failed(&self.file.0, error)
     }
 
-    /// The error of an unfinished volume that may hold slices, and cannot be opened.
+    /// Returns the error about an unfinished volume that may contain slices, and cannot be opened.
     pub fn unreadable(&self, error: &io::Error) -> Error {
         Error::output(
             &self.unfinished(),
@@ -47,17 +47,17 @@ impl<C: Container> VolumeOutput<C> {
         )
     }
 
-    /// Whether a volume is of the run with this description.
+    /// Reports whether a volume is of the run with this description.
     pub fn is_of_run(&self, path: &Path, description: &VolumeDescription) -> io::Result<bool> {
         Ok(self.container.open(path, false)?.description().is_of_the_run_of(description))
     }
 
-    /// Whether slices of the run with this description may be added to a volume.
+    /// Reports whether slices of the run with this description may be added to a volume.
     pub fn may_go_on(&self, path: &Path, description: &VolumeDescription) -> io::Result<bool> {
         Ok(self.is_of_run(path, description)? && self.container.is_as_made(path, description)?)
     }
 
-    /// The volume to which slices go. Of what is there that of the same run is kept.
+    /// Returns the volume to which slices are written. An existing volume of the same run is kept.
     pub fn prepare(&self, request: &OutputRequest) -> Result<Box<dyn OpenVolume>> {
         let description = self.container.describe(request);
         let unfinished = self.unfinished();
@@ -71,7 +71,7 @@ impl<C: Container> VolumeOutput<C> {
             } else {
                 let temporary = temporary_path(&self.file.0).map_err(|e| self.failed(&e))?;
                 let made = self.container.make(&temporary, &description, &request.run_file);
-                // a full disk may have cut it without an error
+                // a full disk may have truncated it without an error
                 let whole = made.and_then(|()| self.container.open(&temporary, false));
                 let named = whole.and_then(|_| Ok(rename(&temporary, &unfinished)?));
                 named.inspect_err(|_| drop(self.container.remove(&temporary))).map_err(|e| self.failed(&e))?;
@@ -80,7 +80,7 @@ impl<C: Container> VolumeOutput<C> {
         self.container.open(&unfinished, true).map_err(|e| self.failed(&e))
     }
 
-    /// Gives a complete volume its name, in the place of what has it.
+    /// Gives a complete volume its final name, and replaces what has that name.
     pub fn publish(&self, description: &VolumeDescription, overwrite: bool) -> Result<()> {
         let (path, unfinished) = (&self.file.0, self.unfinished());
         let there = path.symlink_metadata().is_ok();
@@ -92,7 +92,7 @@ impl<C: Container> VolumeOutput<C> {
         let swapped = there.then(|| renameat_with(CWD, &unfinished, CWD, path, RenameFlags::EXCHANGE));
         let named = match swapped {
             Some(Ok(())) => return self.container.remove(&unfinished).map_err(|e| self.failed(&e)),
-            // a file system that cannot exchange names; only a single file need not make way first
+            // file systems that cannot exchange names; anything but a single file must be removed first
             Some(Err(Errno::INVAL | Errno::NOSYS | Errno::OPNOTSUPP)) if !self.container.is_single(path) => {
                 self.container.remove(path).and_then(|()| Ok(rename(&unfinished, path)?))
             }
@@ -104,7 +104,7 @@ impl<C: Container> VolumeOutput<C> {
         named.map_err(|e| self.failed(&e))
     }
 
-    /// The volume that has slices of the output: unfinished or finished.
+    /// Returns the volume that contains slices of the output: unfinished or finished.
     pub fn present(&self) -> Option<(PathBuf, io::Result<Box<dyn OpenVolume>>)> {
         let path = [self.unfinished(), self.file.0.clone()].into_iter().find(|path| path.exists())?;
         let volume = self.container.open(&path, false);

@@ -1,8 +1,8 @@
-//! Where the files are that hold the slices of an HDF5 output, if there are several.
+//! Places of the files that contain the slices of an HDF5 output, if there are several.
 //!
-//! An output `NAME` refers to `NAME.parts/ID/part-000.h5` and so on. The identifier differs between runs, so an output keeps
-//! its parts until another one has replaced it. The parts are in `.NAME.unfinished.parts` until all slices are written; they
-//! get their final names before the output gets its own, which makes all of them valid in one step.
+//! An output `NAME` refers to `NAME.parts/ID/part-000.h5` and so on. The identifier differs between runs, so an output
+//! keeps its parts until another one has replaced it. The parts are in `.NAME.unfinished.parts` until all slices are
+//! written; they get their final names before the output gets its own, which makes all of them valid in one step.
 
 use super::description::VolumeDescription;
 use super::paths::{remove, unfinished};
@@ -12,12 +12,12 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// Name of a part in its directory.
+/// Returns the name of a part in its directory.
 pub fn part_name(part: usize) -> String {
     format!("part-{part:03}.h5")
 }
 
-/// Number of slices in a part: slice `i` of the output is in part `i` modulo their number.
+/// Returns the number of slices in a part: slice `i` of the output is in part `i` modulo the number of parts.
 pub fn slices_of_part(slices: usize, parts: usize, part: usize) -> usize {
     slices.saturating_sub(part).div_ceil(parts)
 }
@@ -29,14 +29,14 @@ pub struct PartDirectories {
 }
 
 impl PartDirectories {
-    /// Of an output without its name.
+    /// Returns the directory of the parts of an unfinished output.
     pub fn hidden(&self) -> PathBuf {
         let mut path = unfinished(&self.output).into_os_string();
         path.push(".parts");
         path.into()
     }
 
-    /// The same, relative to the directory that it is in.
+    /// Returns the final directory of the parts, relative to the directory of the output.
     pub fn relative(&self, description: &VolumeDescription) -> PathBuf {
         let run = description.stamp.as_ref().map(|stamp| stamp.run.as_str()).unwrap_or_default();
         let slices = format!("{:?}", description.slices);
@@ -44,12 +44,12 @@ impl PartDirectories {
         PathBuf::from(format!("{name}.parts")).join(format!("{:016x}", fnv1a(&[run.as_bytes(), slices.as_bytes()])))
     }
 
-    /// Of an output with its name.
+    /// Returns the final directory of the parts.
     pub fn named(&self, description: &VolumeDescription) -> PathBuf {
         self.output.with_file_name(self.relative(description))
     }
 
-    /// Of the volume at a path, which is the output or what will become it.
+    /// Returns the directory of the parts of the volume at a path, which is the output or an unfinished output.
     pub fn of(&self, path: &Path, description: &VolumeDescription) -> PathBuf {
         let hidden = self.hidden();
         if path != self.output && hidden.exists() { hidden } else { self.named(description) }
@@ -58,7 +58,7 @@ impl PartDirectories {
     /// Makes the empty hidden directory.
     ///
     /// # Errors
-    /// Those of the system, and a file that has the name of the final directory.
+    /// Errors of the system, and an existing file at the path of the parent of the final directory.
     pub fn make(&self, description: &VolumeDescription) -> io::Result<PathBuf> {
         let (hidden, named) = (self.hidden(), self.named(description));
         if let Some(parent) = named.parent().filter(|parent| parent.symlink_metadata().is_ok() && !parent.is_dir()) {
@@ -70,8 +70,8 @@ impl PartDirectories {
         Ok(hidden)
     }
 
-    /// Gives the hidden directory its final name. One that has it is not in use: it is of the same run, and the output that
-    /// referred to it was removed.
+    /// Gives the hidden directory its final name. An existing directory with that name is not in use: it is of the same
+    /// run, and the output that referred to it was removed.
     pub fn show(&self, description: &VolumeDescription) -> io::Result<()> {
         let (hidden, named) = (self.hidden(), self.named(description));
         if !hidden.exists() {
@@ -99,7 +99,7 @@ impl PartDirectories {
     }
 }
 
-/// Removes the directory that `named` was in, if it is empty.
+/// Removes the directory that contained `named`, if it is empty.
 fn leave(named: &Path) {
     let _ = fs::remove_dir(named.parent().unwrap_or(named)); // there may be something else in it
 }

@@ -1,22 +1,22 @@
-//! Files and directories of a volume before it has its name.
+//! Files and directories of a volume before it has its final name.
 
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// The file that is locked for what may not be done by two jobs at the same time.
+/// Returns the file that is locked for operations that only one job may perform at a time.
 pub(super) fn volume_lock(path: &Path) -> PathBuf {
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     path.with_file_name(format!(".{name}.fbp-volume"))
 }
 
-/// A volume before it has its name.
+/// Returns the path of a volume before it has its final name.
 pub(super) fn unfinished(path: &Path) -> PathBuf {
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     path.with_file_name(format!(".{name}.unfinished"))
 }
 
-/// Whether a file or directory has this name.
+/// Reports whether there is a file or directory with this name.
 pub(super) fn is_there(path: &Path) -> io::Result<bool> {
     match path.symlink_metadata() {
         Ok(_) => Ok(true),
@@ -25,7 +25,7 @@ pub(super) fn is_there(path: &Path) -> io::Result<bool> {
     }
 }
 
-/// Removes a file, or a directory with all in it, if it is there.
+/// Removes a file, or a directory with everything in it, if it exists.
 pub(super) fn remove(path: &Path) -> io::Result<()> {
     let removed = match path.symlink_metadata() {
         Err(e) => Err(e),

@@ -14,18 +14,18 @@ use std::io;
 use std::path::PathBuf;
 use std::sync::OnceLock;
 
-/// Writes slices to a volume before it has its name.
+/// Writer of slices to a volume that does not have its final name yet.
 pub(super) struct VolumeSink<C> {
     pub output: VolumeOutput<C>,
     /// Numbers of this job's slices, ascending.
     pub slices: Vec<usize>,
     pub overwrite: bool,
-    /// Once the sink is started.
+    /// The volume, once the sink is started.
     pub volume: OnceLock<Box<dyn OpenVolume>>,
 }
 
 impl<C: Container> VolumeSink<C> {
-    /// Writes slices that [`OpenVolume::write`] gets together.
+    /// Writes slices that are passed to [`OpenVolume::write`] together.
     fn write_group(&self, volume: &dyn OpenVolume, group: &[(usize, Pixels)], form: &PageForm) -> Result<u64> {
         let mut pages = Vec::new();
         for (index, pixels) in group {
@@ -80,7 +80,7 @@ impl<C: Container> Sink for VolumeSink<C> {
         let _alone = self.output.alone()?;
         let (path, unfinished) = (&self.output.file.0, self.output.unfinished());
         if !is_there(&unfinished).map_err(|e| self.output.unreadable(&e))? {
-            // all was there before, or another job was the last
+            // all slices existed before, or another job was the last one
             let what = match self.output.is_of_run(path, &self.output.container.describe(request)) {
                 Ok(true) => return Ok(vec![path.clone()]),
                 Ok(false) => "this output is of another run".to_owned(),

@@ -1,5 +1,5 @@
-//! Where the compressed slices of an HDF5 output are: a table in the file, which all jobs of a run share until the index of
-//! the dataset is written from it.
+//! Table of the compressed slices of an HDF5 output. It is in the file, where all jobs of a run share it until the
+//! index of the dataset is made from it.
 
 use super::chunk_tree::StoredFrame;
 use crate::files::Lock;
@@ -10,19 +10,20 @@ use std::os::unix::fs::FileExt;
 use std::path::PathBuf;
 use std::sync::{Mutex, PoisonError};
 
-/// Numbers of a row: offset and bytes of a slice; or, after those of the slices, the end of what is in use of a part, and 0.
+/// Number of entries of a row: offset and length of a slice. For each part, a row after those of the slices has the end
+/// of the space in use, and 0.
 pub(super) const ROW: usize = 2;
-/// Chunks begin at multiples of this.
+/// Alignment of chunks in bytes.
 const ALIGNMENT: u64 = 8;
 
-/// The table in an open file.
+/// Table in an open file.
 #[derive(Debug)]
 pub(super) struct SliceSpace {
     file: File,
-    /// Of the table in the file.
+    /// Offset of the table in the file.
     offset: u64,
     slices: usize,
-    /// What other jobs lock while they reserve space.
+    /// File that jobs lock while they reserve space.
     lock: PathBuf,
     alone: Mutex<()>,
 }
@@ -46,7 +47,7 @@ impl SliceSpace {
         Ok(bytes.map(u64::from_le_bytes))
     }
 
-    /// Says where the space of a part ends in its file before any slice is in it.
+    /// Stores the end of the space of a part in its file, before it contains any slice.
     pub fn start(&self, part: usize, end: u64) -> io::Result<()> {
         self.put(self.slices + part, [end.next_multiple_of(ALIGNMENT), 0])
     }
@@ -58,7 +59,7 @@ impl SliceSpace {
         self.reserve_alone(part, bytes)
     }
 
-    /// The same while no other job reserves any.
+    /// Reserves bytes of a part while no other job does so, and returns their offset.
     pub fn reserve_alone(&self, part: usize, bytes: u64) -> io::Result<u64> {
         let [offset, _] = self.numbers(self.slices + part)?;
         let end = offset.checked_add(bytes).and_then(|end| end.checked_next_multiple_of(ALIGNMENT));
@@ -67,17 +68,17 @@ impl SliceSpace {
         Ok(offset)
     }
 
-    /// Where the table is in the file, if the slices are in so many parts.
+    /// Returns the range of bytes of the table in the file, if the slices are in `parts` parts.
     pub fn extent(&self, parts: usize) -> Range<u64> {
         self.offset..self.row(self.slices + parts)
     }
 
-    /// Where the space of a part ends that is in use.
+    /// Returns the end of the space of a part that is in use.
     pub fn end(&self, part: usize) -> io::Result<u64> {
         Ok(self.numbers(self.slices + part)?[0])
     }
 
-    /// Where a slice is.
+    /// Returns the place of a slice.
     pub fn get(&self, slice: usize) -> io::Result<StoredFrame> {
         let [offset, bytes] = self.numbers(slice)?;
         let damaged = |_| io::Error::new(io::ErrorKind::InvalidData, "a slice has an impossible length; run again");

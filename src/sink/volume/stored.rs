@@ -1,4 +1,4 @@
-//! Slices that are in a volume already.
+//! Existing slices in a volume.
 
 use super::container::{Container, OpenVolume};
 use super::marks::Mark;
@@ -12,18 +12,18 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
-/// Slices that are in a volume already.
+/// Existing slices in a volume.
 pub(super) struct StoredVolume<'a, C> {
     output: &'a VolumeOutput<C>,
     volume: Option<(PathBuf, io::Result<Box<dyn OpenVolume>>)>,
-    /// Whether the volume is of the same slices; one of others is made anew.
+    /// True if the volume has the same slices; a volume with others is replaced.
     same: bool,
-    /// Whether it is of the run, and as it was made.
+    /// True if the volume is of the run, and as it was made.
     sound: OnceLock<bool>,
 }
 
 impl<'a, C: Container> StoredVolume<'a, C> {
-    /// The volume that is there, if it has slices with these numbers.
+    /// Opens the existing volume, if it has slices with these numbers.
     pub fn new(output: &'a VolumeOutput<C>, run: &[usize]) -> Self {
         let volume = output.present();
         let same = volume.as_ref().is_some_and(|(_, v)| v.as_ref().is_ok_and(|v| v.description().slices == run));

@@ -5,7 +5,7 @@ use super::error::{DecodeError, Decoded};
 use super::shuffle::bits_back;
 use std::ops::Range;
 
-/// How the sorted bits of a block are compressed.
+/// Compression of the sorted bits of a block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BitPacking {
     None,
@@ -13,25 +13,25 @@ pub enum BitPacking {
     Zstd,
 }
 
-/// Bits of samples, sorted in blocks.
+/// Parameters of the filter bitshuffle, which sorts the bits of samples in blocks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Bitshuffle {
-    /// Bytes of a sample, above 0.
+    /// Number of bytes of a sample, above 0.
     pub size: usize,
-    /// Samples of a block, a multiple of 8, where the chunk does not say it: without compression.
+    /// Number of samples of a block, a multiple of 8; with compression, the chunk itself says it.
     pub block: usize,
     pub packing: BitPacking,
 }
 
 impl Bitshuffle {
-    /// Largest sample that is known to exist: a complex number of two doubles.
+    /// Bytes of the largest sample that is known to occur: a complex number of two doubles.
     const MOST: u32 = 16;
-    /// Bytes of a block where nothing is said about it,
+    /// Bytes of a block where the parameters do not give its size.
     const BLOCK: usize = 8192;
-    /// and the fewest samples of it.
+    /// Smallest number of samples of a block of such a size.
     const LEAST: usize = 128;
 
-    /// From the parameters of the filter: version, version, bytes of a sample, samples of a block, compression.
+    /// Reads the parameters of the filter: version, version, bytes of a sample, samples of a block, compression.
     pub fn of(parameters: &[u32]) -> Option<Bitshuffle> {
         let &size = parameters.get(2).filter(|&&size| (1..=Bitshuffle::MOST).contains(&size))?;
         let size = size as usize;
@@ -66,7 +66,7 @@ impl Bitshuffle {
             }
         }
         let mut zstd_decoder = (packing == BitPacking::Zstd).then(zstd_decoder).transpose()?;
-        // the last block has as many times 8 samples as are left; what is left then is stored as it is
+        // the last block has the largest multiple of 8 samples that is left; samples after it are stored unchanged
         let sorted = out.len() / (8 * size) * (8 * size);
         let (blocks, rest) = out.split_at_mut(sorted);
         let mut unpacked = vec![0; if packing == BitPacking::None { 0 } else { block.min(sorted) }];

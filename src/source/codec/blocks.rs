@@ -1,10 +1,10 @@
-//! Streams and blocks of the general compressors, and taking blocks out of the bytes that contain them.
+//! Decoding of streams and blocks of general compressors, and extraction of blocks from a stream.
 
 use super::error::{DecodeError, Decoded};
 use libdeflater::{DecompressionError, Decompressor as Inflater};
 use std::ops::Range;
 
-/// Whether deflate gave exactly the bytes of `out`, and the checksum at its end is right.
+/// Checks that deflate produced exactly the bytes of `out`, and that the checksum at the end is right.
 fn inflated(length: Result<usize, DecompressionError>, out: &[u8]) -> Decoded {
     match length {
         Ok(length) if length == out.len() => Ok(()),
@@ -13,12 +13,12 @@ fn inflated(length: Result<usize, DecompressionError>, out: &[u8]) -> Decoded {
     }
 }
 
-/// A stream of gzip.
+/// Decodes a gzip stream.
 pub(super) fn gzip(stored: &[u8], out: &mut [u8]) -> Decoded {
     inflated(Inflater::new().gzip_decompress(stored, out), out)
 }
 
-/// A stream of zlib.
+/// Decodes a zlib stream.
 pub(super) fn zlib(stored: &[u8], out: &mut [u8]) -> Decoded {
     inflated(Inflater::new().zlib_decompress(stored, out), out)
 }
@@ -27,31 +27,31 @@ pub(super) fn zstd_decoder() -> Result<zstd::bulk::Decompressor<'static>, Decode
     zstd::bulk::Decompressor::new().map_err(|_| DecodeError::Invalid)
 }
 
-/// A frame of Zstandard.
+/// Decodes a Zstandard frame.
 pub(super) fn zstd(decoder: &mut zstd::bulk::Decompressor, stored: &[u8], out: &mut [u8]) -> Decoded {
     let length = decoder.decompress_to_buffer(stored, out).map_err(|_| DecodeError::Invalid)?;
     if length == out.len() { Ok(()) } else { Err(DecodeError::Length) }
 }
 
-/// A block of LZ4.
+/// Decodes an LZ4 block.
 pub(super) fn lz4(stored: &[u8], out: &mut [u8]) -> Decoded {
     let length = lz4_flex::block::decompress_into(stored, out).map_err(|_| DecodeError::Invalid)?;
     if length == out.len() { Ok(()) } else { Err(DecodeError::Length) }
 }
 
-/// Whether a block that begins at a byte of the values has some of the wanted ones.
+/// Reports whether a block that begins at byte `start` of the values contains wanted bytes.
 pub(super) fn is_wanted(wanted: &Range<usize>, start: usize, block: &[u8]) -> bool {
     start < wanted.end && wanted.start < start + block.len()
 }
 
-/// Takes bytes off the front.
+/// Takes `N` bytes off the front.
 pub(super) fn take<const N: usize>(stored: &mut &[u8]) -> Result<[u8; N], DecodeError> {
     let (bytes, rest) = stored.split_first_chunk().ok_or(DecodeError::Short)?;
     *stored = rest;
     Ok(*bytes)
 }
 
-/// Takes a block after its length, which is big-endian.
+/// Takes a block off the front that follows its length as a big-endian number.
 pub(super) fn block_of<'a>(stored: &mut &'a [u8]) -> Result<&'a [u8], DecodeError> {
     let length = u32::from_be_bytes(take(stored)?) as usize;
     let (block, rest) = stored.split_at_checked(length).ok_or(DecodeError::Short)?;

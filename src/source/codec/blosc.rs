@@ -9,9 +9,9 @@ use std::ops::Range;
 const HEADER: usize = 16;
 /// Largest version of the format; later ones are Blosc 2.
 const VERSION: u8 = 2;
-/// Blocks are only divided by the bytes of their samples, if these have at most so many,
+/// Largest sample size in bytes for which blocks are divided into one part per byte of a sample.
 const MOST_PARTS: usize = 16;
-/// and if a part has at least so many bytes.
+/// Smallest part in bytes into which blocks are divided.
 const LEAST_PART: usize = 128;
 
 // bits of the flags
@@ -29,7 +29,7 @@ pub(super) enum BloscCodec {
 }
 
 impl BloscCodec {
-    /// Of this number in a header.
+    /// Returns the codec with this number in a header.
     pub(super) fn of(number: u8) -> Result<BloscCodec, DecodeError> {
         match number {
             0 => Ok(BloscCodec::BloscLz),
@@ -40,7 +40,7 @@ impl BloscCodec {
         }
     }
 
-    /// Decodes a part of a block; one that did not become smaller is stored as it is.
+    /// Decodes a part of a block. A part that did not become smaller is stored unchanged.
     pub(super) fn decode(&mut self, stored: &[u8], out: &mut [u8]) -> Decoded {
         match self {
             _ if stored.len() == out.len() => {
@@ -55,13 +55,13 @@ impl BloscCodec {
     }
 }
 
-/// A number of four bytes.
+/// Reads a little-endian number of four bytes.
 pub(super) fn word(stored: &[u8], at: usize) -> Result<usize, DecodeError> {
     let bytes = stored.get(at..).and_then(<[u8]>::first_chunk).ok_or(DecodeError::Short)?;
     Ok(u32::from_le_bytes(*bytes) as usize)
 }
 
-/// Decodes a container to exactly the bytes of `out`; blocks without `wanted` bytes are left out.
+/// Decodes a container to exactly the bytes of `out`; blocks without `wanted` bytes are skipped.
 pub(super) fn decode(stored: &[u8], out: &mut [u8], wanted: &Range<usize>, spare: &mut Vec<u8>) -> Decoded {
     let &[version, _, flags, size, ..] = stored.first_chunk::<HEADER>().ok_or(DecodeError::Short)?;
     if word(stored, 4)? != out.len() {
@@ -106,27 +106,29 @@ pub(super) fn decode(stored: &[u8], out: &mut [u8], wanted: &Range<usize>, spare
     Ok(())
 }
 
-/// Puts sorted bytes or bits back.
+/// Undoes the sorting of bytes or bits.
 fn put_back(flags: u8, size: usize, sorted: &[u8], out: &mut [u8], spare: &mut Vec<u8>) {
     if flags & SORTED_BYTES != 0 && size > 1 {
         return bytes_back(size, sorted, out);
     }
     let count = out.len() / size;
-    // bits are only sorted if there are whole bytes of them
+    // bits are only sorted where they form whole bytes
     let whole = if count % 8 == 0 { count * size } else { 0 };
     bits_back(size, &sorted[..whole], &mut out[..whole], spare);
     out[whole..].copy_from_slice(&sorted[whole..]);
 }
 
-/// Codec of Blosc: runs of bytes as they are, and copies of earlier ones. A control byte below 32 is the length of a run, less
-/// one; else its upper 3 bits are the length of a copy, and the lower 5 bits the upper ones of the distance.
+/// Decodes Blosc's own codec: literal runs of bytes, and copies of earlier ones.
+///
+/// A control byte below 32 is the length of a run minus one. The upper 3 bits of others are the length of a copy, the
+/// lower 5 bits the upper ones of its distance.
 fn blosclz(stored: &[u8], out: &mut [u8]) -> Decoded {
-    /// Distances from here on have two bytes of their own.
+    /// Distance from which on distances are stored in two bytes of their own.
     const FAR: usize = 8191;
     let mut bytes = stored.iter().copied();
     let mut next = || bytes.next().map(usize::from);
     let mut at = 0;
-    // the first one is always a run
+    // the first sequence is always a run
     let mut control = next().map(|byte| byte & 31);
     while let Some(code) = control {
         if code < 32 {

@@ -1,5 +1,7 @@
-//! Frames of Blosc 2 with one chunk, as the filter 32026 of HDF5 writes them: blocks of samples, each changed by filters, then
-//! compressed by one of several codecs. With more than one dimension, blocks are boxes of the chunk.
+//! Frames of Blosc 2 with one chunk, as the HDF5 filter 32026 writes them.
+//!
+//! A chunk consists of blocks of samples, each changed by filters, then compressed by one of several codecs. With more
+//! than one dimension, blocks are boxes of the chunk.
 
 use super::blocks::is_wanted;
 use super::blosc::{BloscCodec, word};
@@ -7,7 +9,7 @@ use super::error::{DecodeError, Decoded};
 use super::shuffle::{bits_back, bytes_back};
 use std::ops::Range;
 
-// places in the header of a frame, whose numbers are big-endian; of those with 8 bytes the lower 4
+// offsets in the header of a frame, whose numbers are big-endian; of numbers of 8 bytes, those of the lower 4
 const MAGIC: (usize, &[u8]) = (2, b"b2frame\0");
 const HEADER_SIZE: usize = 11;
 const FRAME_SIZE: usize = 20;
@@ -16,12 +18,12 @@ const METALAYERS: usize = 87;
 
 /// Bytes of the header of a chunk, whose numbers are little-endian.
 const HEADER: usize = 32;
-/// Places of the codes of filters and of their parameters in it.
+/// Offsets of the filter codes in the header of a chunk.
 const FILTERS: Range<usize> = 16..22;
 const PARAMETERS: Range<usize> = 24..30;
 const FLAGS: usize = 31;
 
-// bits of the first flags; the first two together say that the header is that of Blosc 2
+// bits of the first flags; the two of `EXTENDED` together mark a header of Blosc 2
 const EXTENDED: u8 = 1 | 4;
 const AS_IS: u8 = 2;
 const UNDIVIDED: u8 = 16;
@@ -32,7 +34,7 @@ const SORTED_BITS: u8 = 2;
 const DIFFERENCES: u8 = 3;
 const ROUNDED: u8 = 4;
 
-/// Whether these parameters of the filter are those of a codec and a filter that are known here.
+/// Reports whether the parameters of the HDF5 filter select a codec and a filter that this decoder supports.
 pub(super) fn is_known(parameters: &[u32]) -> bool {
     const FILTER: usize = 5;
     const CODEC: usize = 6;
@@ -40,7 +42,7 @@ pub(super) fn is_known(parameters: &[u32]) -> bool {
         && parameters.get(CODEC).is_none_or(|codec| [0, 1, 2, 4, 5].contains(codec))
 }
 
-/// Decodes a frame to exactly the bytes of `out`; blocks without `wanted` bytes are left out.
+/// Decodes a frame to exactly the bytes of `out`; blocks without `wanted` bytes are skipped.
 pub(super) fn decode(stored: &[u8], out: &mut [u8], wanted: &Range<usize>, spare: &mut Vec<u8>) -> Decoded {
     if stored.get(MAGIC.0..MAGIC.0 + MAGIC.1.len()) != Some(MAGIC.1) {
         return Err(DecodeError::Form);
@@ -69,7 +71,8 @@ pub(super) fn decode(stored: &[u8], out: &mut [u8], wanted: &Range<usize>, spare
     Ok(())
 }
 
-/// Values of a chunk that is not stored: its place in the index, which is a chunk of one number, says which.
+/// Fills in a chunk that is not stored: its offset in the index, which is itself a chunk of one number, encodes the
+/// values.
 fn special(index: &[u8], out: &mut [u8]) -> Decoded {
     let mut place = [0; 8];
     decode_chunk(index, &mut place, &(0..8), &mut Vec::new())?;
@@ -85,7 +88,7 @@ fn big(stored: &[u8], at: usize) -> Result<usize, DecodeError> {
     word(stored, at).map(|value| (value as u32).swap_bytes() as usize)
 }
 
-/// Decodes a chunk to exactly the bytes of `out`; blocks without `wanted` bytes are left out.
+/// Decodes a chunk to exactly the bytes of `out`; blocks without `wanted` bytes are skipped.
 fn decode_chunk(chunk: &[u8], out: &mut [u8], wanted: &Range<usize>, spare: &mut Vec<u8>) -> Decoded {
     let header = chunk.first_chunk::<HEADER>().ok_or(DecodeError::Short)?;
     let &[_, _, flags, size, ..] = header;
@@ -106,13 +109,13 @@ fn decode_chunk(chunk: &[u8], out: &mut [u8], wanted: &Range<usize>, spare: &mut
             out.fill(0);
             return Ok(());
         }
-        // one value again and again
+        // one value, repeated
         0x30 => {
             let value = chunk.get(HEADER..HEADER + size).ok_or(DecodeError::Short)?;
             out.chunks_mut(size).for_each(|out| out.copy_from_slice(&value[..out.len()]));
             return Ok(());
         }
-        // dictionaries, and what is not for files
+        // dictionaries, and forms that do not occur in files
         _ => return Err(DecodeError::Form),
     }
     if flags & AS_IS != 0 {
@@ -126,7 +129,7 @@ fn decode_chunk(chunk: &[u8], out: &mut [u8], wanted: &Range<usize>, spare: &mut
     let mut codec = BloscCodec::of(flags >> 5)?;
     let mut reference = Vec::new();
     for (number, out) in out.chunks_mut(block).enumerate() {
-        // the others are differences from the first one
+        // other blocks are stored as differences from the first one
         let needed = number == 0 && filters.differences();
         if !needed && !is_wanted(wanted, number * block, out) {
             continue;
@@ -142,7 +145,7 @@ fn decode_chunk(chunk: &[u8], out: &mut [u8], wanted: &Range<usize>, spare: &mut
     Ok(())
 }
 
-/// Reads the parts of a block, each after its length.
+/// Reads the parts of a block, each of which follows its length.
 fn read_block(chunk: &[u8], at: usize, parts: usize, codec: &mut BloscCodec, out: &mut [u8]) -> Decoded {
     if out.len() % parts != 0 {
         return Err(DecodeError::Invalid);
@@ -158,7 +161,7 @@ fn read_block(chunk: &[u8], at: usize, parts: usize, codec: &mut BloscCodec, out
                 at += length;
                 codec.decode(bytes, out)?;
             }
-            // a byte again and again, if the next one says so
+            // one byte, repeated, if the token after it says so
             Err(_) => {
                 let value = u8::try_from(-i64::from(length)).map_err(|_| DecodeError::Invalid)?;
                 let token = chunk.get(at).ok_or(DecodeError::Short)?;
@@ -184,7 +187,7 @@ impl BlockFilters {
     fn of(header: &[u8; HEADER], size: usize) -> Result<BlockFilters, DecodeError> {
         let given = header[FILTERS].iter().zip(&header[PARAMETERS]);
         let given: Vec<(u8, u8)> = given.map(|(code, parameter)| (*code, *parameter)).filter(|of| of.0 != 0).collect();
-        // bits that rounding took are not there again, whatever their number
+        // bits removed by rounding cannot be restored, so its parameter does not matter
         let known = |&(code, parameter): &(u8, u8)| match code {
             SORTED_BYTES | SORTED_BITS | DIFFERENCES => parameter == 0,
             code => code == ROUNDED,
@@ -199,7 +202,7 @@ impl BlockFilters {
         self.codes.contains(&DIFFERENCES)
     }
 
-    /// Undoes them in a block; `reference` is the first one, unless this is it.
+    /// Undoes the filters of a block; `reference` is the first block, or `None` if `block` is the first one.
     fn undo(&self, block: &mut [u8], reference: Option<&[u8]>, spare: &mut Vec<u8>) {
         let size = self.size;
         for &code in self.codes.iter().rev() {
@@ -209,7 +212,7 @@ impl BlockFilters {
                     bytes_back(size, &sorted, block);
                 }
                 SORTED_BITS => {
-                    // bits are only sorted in whole bytes of them
+                    // bits are only sorted where they form whole bytes
                     let whole = block.len() / size / 8 * 8 * size;
                     let sorted = block[..whole].to_vec();
                     bits_back(size, &sorted, &mut block[..whole], spare);
@@ -221,7 +224,8 @@ impl BlockFilters {
     }
 }
 
-/// Differing bits become values: of the first block from one sample to the next, of the others from those of the first.
+/// Replaces differences (exclusive or) by values: in the first block between successive samples, in other blocks from
+/// the first.
 fn undo_differences(block: &mut [u8], reference: Option<&[u8]>, size: usize) {
     match reference {
         Some(reference) => block.iter_mut().zip(reference).for_each(|(byte, reference)| *byte ^= reference),
@@ -238,16 +242,17 @@ fn undo_differences(block: &mut [u8], reference: Option<&[u8]>, size: usize) {
     }
 }
 
-/// A chunk of several dimensions whose blocks are boxes, in order; those at an end are padded.
+/// Shape of a chunk of several dimensions and of its blocks, which are boxes; boxes that extend beyond the chunk are
+/// padded.
 struct Boxes {
     chunk: Vec<usize>,
     block: Vec<usize>,
 }
 
 impl Boxes {
-    /// From the header of a frame, if it is of several dimensions.
+    /// Reads the shapes from the header of a frame; returns `None` without metadata of several dimensions.
     fn of(header: &[u8]) -> Result<Option<Boxes>, DecodeError> {
-        // an array of three: the size of a map, the map of names to places, the contents
+        // an array of three: size of a map, map from names to offsets, contents
         let mut list = header.get(METALAYERS..).ok_or(DecodeError::Short)?;
         let mut take = |count: usize| -> Result<&[u8], DecodeError> {
             let (bytes, rest) = list.split_at_checked(count).ok_or(DecodeError::Short)?;
@@ -269,14 +274,14 @@ impl Boxes {
         Ok(None)
     }
 
-    /// An array: version, number of dimensions, shape, that of a chunk, that of a block.
+    /// Reads an array: version, number of dimensions, shape of the array, of a chunk and of a block.
     fn read(contents: &[u8]) -> Result<Boxes, DecodeError> {
         const MOST: usize = 8;
         let dimensions = usize::from(*contents.get(2).ok_or(DecodeError::Short)?);
         if !(1..=MOST).contains(&dimensions) {
             return Err(DecodeError::Form);
         }
-        // each number after its marker, all after that of the array
+        // each number follows its marker; all follow the marker of their array
         let numbers = |at: usize, bytes: usize| -> Result<Vec<usize>, DecodeError> {
             (0..dimensions).map(|i| big(contents, at + (i + 1) * (bytes + 1) + 1 - 4)).collect()
         };
@@ -290,7 +295,7 @@ impl Boxes {
         }
     }
 
-    /// Bytes of a sample, if the chunk has so many in all.
+    /// Returns the bytes of a sample of a chunk of `bytes` bytes, if they are a whole number.
     fn sample_size(&self, bytes: usize) -> Result<usize, DecodeError> {
         let samples = self.chunk.iter().try_fold(1usize, |all, side| all.checked_mul(*side));
         samples
@@ -299,12 +304,12 @@ impl Boxes {
             .ok_or(DecodeError::Length)
     }
 
-    /// Samples of the chunk with its padding: less than twice as many along every side.
+    /// Returns the number of samples of the padded chunk, which has less than twice the length along every side.
     fn padded(&self) -> usize {
         self.chunk.iter().zip(&self.block).map(|(chunk, block)| chunk.next_multiple_of(*block)).product()
     }
 
-    /// Moves blocks of samples of `size` bytes to their places.
+    /// Copies blocks of samples of `size` bytes to their places in the chunk.
     fn put_back(&self, size: usize, blocks: &[u8], out: &mut [u8]) {
         let last = self.chunk.len() - 1;
         let grid: Vec<usize> =
@@ -327,7 +332,7 @@ impl Boxes {
     }
 }
 
-/// The place of an element of an array with these sides.
+/// Returns the indices of element `number` of an array with these sides.
 fn place_of(number: usize, sides: &[usize]) -> Vec<usize> {
     let mut rest = number;
     let mut place: Vec<usize> = sides

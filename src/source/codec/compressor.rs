@@ -1,11 +1,11 @@
-//! How chunks are compressed, and decoding them.
+//! Compressors of chunks, and their decoders.
 
 use super::blocks::{block_of, gzip, is_wanted, lz4, take, zlib, zstd, zstd_decoder};
 use super::error::{DecodeError, Decoded};
 use super::{Bitshuffle, blosc, blosc2, lzf};
 use std::ops::Range;
 
-/// How a chunk is compressed.
+/// Compressor of a chunk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Compressor {
     Gzip,
@@ -26,8 +26,8 @@ pub enum Compressor {
 }
 
 impl Compressor {
-    /// Decodes `stored` to exactly the bytes of `out`; `spare` is memory for blocks. Blocks outside of the `wanted` bytes may be
-    /// left out: then these bytes of `out` stay what they are.
+    /// Decodes `stored` to exactly the bytes of `out`; `spare` is memory for blocks. Blocks without `wanted` bytes may
+    /// be skipped, in which case their bytes of `out` stay as they are.
     ///
     /// # Errors
     /// When the bytes are damaged, or decode to another length.
@@ -52,8 +52,8 @@ impl Compressor {
     }
 }
 
-/// The decoded length, that of a block, and blocks, each after its length; one that did not become smaller is stored as it
-/// is. Numbers are big-endian.
+/// Decodes big-endian numbers, the decoded length and the length of a block, followed by blocks, each after its length.
+/// A block that did not become smaller is stored unchanged.
 fn lz4_blocks(stored: &[u8], out: &mut [u8], wanted: &Range<usize>) -> Decoded {
     let mut stored = stored;
     let length = u64::from_be_bytes(take(&mut stored)?);

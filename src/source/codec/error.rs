@@ -1,8 +1,8 @@
-//! Why chunks cannot be decoded.
+//! Errors of decoding chunks.
 
 use thiserror::Error;
 
-/// Why the stored bytes of a chunk cannot be decoded; the caller says which.
+/// Reason why the stored bytes of a chunk cannot be decoded; the caller adds which chunk it is.
 #[derive(Clone, Copy, Debug, Error, PartialEq, Eq)]
 pub enum DecodeError {
     #[error("is damaged: it ends too early; copy or write the file again")]
@@ -19,5 +19,5 @@ pub enum DecodeError {
     Form,
 }
 
-/// What a decoder of a chunk returns.
+/// Result of a decoder of chunks.
 pub(super) type Decoded = Result<(), DecodeError>;

@@ -1,9 +1,11 @@
-//! LZF, the filter 32000 of h5py: runs of bytes as they are, and copies of earlier ones.
+//! LZF, the HDF5 filter 32000 of h5py: literal runs of bytes, and copies of earlier ones.
 
 use super::error::{DecodeError, Decoded};
 
-/// Control bytes below are the length of a run, less one. In others the upper 3 bits are the length of a copy, less 2, where 7
-/// stands for 7 and the next byte; the lower 5 bits and the next byte are the distance, less one.
+/// Control bytes below this value are the length of a run minus one.
+///
+/// In other control bytes, the upper 3 bits are the length of a copy minus 2, where 7 means that the next byte is
+/// added. The lower 5 bits and the next byte are the distance minus one.
 const RUNS: usize = 32;
 
 /// Decodes a stream to exactly the bytes of `out`.

@@ -1,5 +1,7 @@
-//! Decoders of compressed chunks, which HDF5 and Zarr share. The length of what is decoded is known before: no decoder
-//! takes memory for more, and whatever the stored bytes are, it ends with values or an error.
+//! Decoders of compressed chunks, which HDF5 and Zarr share.
+//!
+//! The decoded length is known in advance: no decoder allocates memory for more, and each ends with values or an error,
+//! whatever the stored bytes are.
 
 mod bitshuffle;
 mod blocks;

@@ -1,23 +1,23 @@
-//! The filters of a dataset of HDF5 that are undone here.
+//! Filters of HDF5 datasets that this program undoes itself.
 
 use super::shuffle::bytes_back;
 use super::{BitPacking, Bitshuffle, Compressor, DecodeError, blosc2};
 use std::ops::Range;
 
-/// A filter that is undone without HDF5's library.
+/// Filter that is undone without the HDF5 library.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ChunkFilter {
-    /// Bytes sorted by their place in the sample.
+    /// Sorting of bytes by their position in the sample.
     Shuffle,
-    /// A checksum after the bytes.
+    /// Fletcher-32 checksum after the bytes.
     Fletcher32,
     Compressed(Compressor),
 }
 
 impl ChunkFilter {
-    /// The filter of this registered number, unless it or its parameters are not known here.
+    /// Returns the filter with this registered number, unless it or its parameters are unsupported.
     pub fn of(number: i32, parameters: &[u32]) -> Option<ChunkFilter> {
-        /// Place of Blosc's codec among the parameters, and the number of Snappy.
+        /// Index of Blosc's codec among the parameters, and the number of Snappy.
         const SNAPPY: (usize, u32) = (6, 3);
         let compressor = match number {
             1 => Compressor::Zlib,
@@ -34,7 +34,7 @@ impl ChunkFilter {
         Some(ChunkFilter::Compressed(compressor))
     }
 
-    /// Whether it keeps the length.
+    /// Reports whether the filter keeps the number of bytes.
     fn keeps_length(self) -> bool {
         match self {
             ChunkFilter::Shuffle => true,
@@ -44,17 +44,17 @@ impl ChunkFilter {
     }
 }
 
-/// Memory that decoding needs, which is used again for the next chunk.
+/// Memory for decoding, which is reused for the next chunk.
 #[derive(Debug, Default)]
 pub struct DecodeBuffers {
-    /// The bytes of a chunk: before decoding as they are stored, after it those of its values.
+    /// Bytes of a chunk: as stored before decoding, its values afterwards.
     pub bytes: Vec<u8>,
     other: Vec<u8>,
     spare: Vec<u8>,
 }
 
 impl DecodeBuffers {
-    /// Decompresses the bytes in place to `length` bytes, of which at least the `wanted` ones are right.
+    /// Decompresses the bytes in place to `length` bytes, of which at least the `wanted` ones are valid.
     ///
     /// # Errors
     /// When the bytes are damaged, or decode to another length.
@@ -70,13 +70,13 @@ impl DecodeBuffers {
         Ok(())
     }
 
-    /// Bytes of this memory.
+    /// Returns the number of bytes of this memory.
     pub fn held(&self) -> usize {
         self.bytes.capacity() + self.other.capacity() + self.spare.capacity()
     }
 }
 
-/// Filters in the order in which they were applied.
+/// Filters of a dataset in the order in which they were applied.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Pipeline {
     filters: Vec<ChunkFilter>,
@@ -85,19 +85,20 @@ pub struct Pipeline {
 }
 
 impl Pipeline {
-    /// Filters of samples of `size` bytes, if they can be undone with a known length after each: at most one compresses.
+    /// Creates a pipeline for samples of `size` bytes. Returns `None` unless the length after each filter is known,
+    /// which allows only one that compresses.
     pub fn new(filters: Vec<ChunkFilter>, size: usize) -> Option<Pipeline> {
         let compress = filters.iter().filter(|filter| !filter.keeps_length() && **filter != ChunkFilter::Fletcher32);
         (compress.count() <= 1 && filters.len() <= 32 && size > 0).then_some(Pipeline { filters, size })
     }
 
-    /// Whether there are no filters.
+    /// Reports whether there are no filters.
     pub fn is_empty(&self) -> bool {
         self.filters.is_empty()
     }
 
-    /// Decodes the stored bytes in `buffers` to `length` bytes in place, of which at least the `wanted` ones are right. Bits of
-    /// `skipped` are filters that this chunk was stored without.
+    /// Decodes the stored bytes in `buffers` in place to `length` bytes, of which at least the `wanted` ones are valid.
+    /// The bits of `skipped` mark filters that were not applied to this chunk.
     ///
     /// # Errors
     /// When the bytes are damaged.
@@ -125,7 +126,7 @@ impl Pipeline {
                 ChunkFilter::Compressed(compressor) => {
                     let checksums = applied[..place].iter().filter(|&&filter| filter == ChunkFilter::Fletcher32);
                     let length = length + 4 * checksums.count();
-                    // filters before need all bytes
+                    // filters applied earlier need all bytes
                     let wanted = if place == 0 { wanted } else { &(0..length) };
                     buffers.decompress(*compressor, length, wanted)?;
                 }
@@ -135,11 +136,11 @@ impl Pipeline {
     }
 }
 
-/// Checks the checksum at the end, and takes it off.
+/// Verifies the checksum at the end and removes it.
 fn check(bytes: &mut Vec<u8>) -> Result<(), DecodeError> {
     let (data, stored) = bytes.split_last_chunk().ok_or(DecodeError::Short)?;
     let (sum, stored) = (fletcher32(data), u32::from_le_bytes(*stored));
-    // early versions of the library exchanged the bytes of both halves
+    // early versions of the library swapped the bytes of both halves
     let early = (sum & 0x00ff_00ff) << 8 | sum >> 8 & 0x00ff_00ff;
     if stored != sum && stored != early {
         return Err(DecodeError::Checksum);
@@ -150,7 +151,7 @@ fn check(bytes: &mut Vec<u8>) -> Result<(), DecodeError> {
 
 /// Fletcher's checksum of big-endian words of 16 bits, modulo 65535, as HDF5 computes it.
 fn fletcher32(data: &[u8]) -> u32 {
-    /// Words whose sums fit 32 bits.
+    /// Number of words whose sums fit 32 bits.
     const WORDS: usize = 360;
     let fold = |sum: u32| (sum & 0xffff) + (sum >> 16);
     let (mut first, mut second) = (0u32, 0u32);

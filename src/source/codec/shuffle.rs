@@ -1,7 +1,7 @@
-//! Bytes and bits of samples that were sorted by their place in the sample, put back.
+//! Inverses of the sorting of bytes and bits by their position in the sample.
 
-/// Puts bytes back that were sorted: first the first byte of every sample, then the second. Bytes after the last whole sample
-/// stay where they are.
+/// Restores the order of bytes that were sorted: first the first byte of every sample, then the second, and so on.
+/// Bytes after the last whole sample stay where they are.
 pub(super) fn bytes_back(size: usize, sorted: &[u8], out: &mut [u8]) {
     let count = if size > 1 { out.len() / size } else { 0 };
     let whole = count * size;
@@ -23,7 +23,7 @@ pub(super) fn bytes_back(size: usize, sorted: &[u8], out: &mut [u8]) {
     }
 }
 
-/// The same for samples of `N` bytes, in blocks whose loops the compiler turns into wide instructions.
+/// Restores the order of bytes of samples of `N` bytes, in blocks whose loops the compiler vectorises.
 fn words_back<const N: usize>(planes: &[u8], count: usize, samples: &mut [u8]) {
     const BLOCK: usize = 64;
     let mut blocks = samples.chunks_exact_mut(N * BLOCK);
@@ -47,8 +47,8 @@ fn words_back<const N: usize>(planes: &[u8], count: usize, samples: &mut [u8]) {
     }
 }
 
-/// Puts bits back that were sorted: first the lowest bit of the first byte of every sample, then the next bit, and so on. The
-/// number of samples is a multiple of 8; `spare` is memory for them.
+/// Restores the order of bits that were sorted: first the lowest bit of the first byte of every sample, then the next
+/// bit, and so on. The number of samples must be a multiple of 8; `spare` is memory for them.
 pub(super) fn bits_back(size: usize, sorted: &[u8], out: &mut [u8], spare: &mut Vec<u8>) {
     let count = out.len() / size;
     if count == 0 {
@@ -64,7 +64,7 @@ pub(super) fn bits_back(size: usize, sorted: &[u8], out: &mut [u8], spare: &mut 
     bytes_back(size, spare, out);
 }
 
-/// The same for samples of one byte: eight rows of bits become bytes, 64 at a time.
+/// Restores the order of bits of samples of one byte: eight rows of bits become bytes, 64 at a time.
 fn plane_back(rows: &[u8], bytes: &mut [u8]) {
     let length = rows.len() / 8;
     let mut blocks = bytes.chunks_exact_mut(64);
@@ -97,9 +97,9 @@ fn eight(bytes: &[u8]) -> [u8; 8] {
     eight
 }
 
-/// Word `i` of the result has in byte `k` the bits `k` of the bytes `i` of all words, the first word's the lowest.
+/// Transposes bits: bit `k` of byte `i` of word `w` becomes bit `w` of byte `k` of word `i`.
 fn transposed(mut words: [u64; 8]) -> [u64; 8] {
-    // the bits of each byte with the words, then the bytes with the words, by halves
+    // first the bits of each byte with the words, then the bytes with the words, by halves
     exchange::<4>(&mut words, 4, 0x0f0f_0f0f_0f0f_0f0f);
     exchange::<2>(&mut words, 2, 0x3333_3333_3333_3333);
     exchange::<1>(&mut words, 1, 0x5555_5555_5555_5555);
@@ -109,7 +109,7 @@ fn transposed(mut words: [u64; 8]) -> [u64; 8] {
     words
 }
 
-/// Exchanges the high bits of a word with the low ones of that `STEP` further on.
+/// Exchanges the high bits of each word with the low bits of the word `STEP` further on.
 fn exchange<const STEP: usize>(words: &mut [u64; 8], shift: u32, low: u64) {
     for pair in words.chunks_exact_mut(2 * STEP) {
         let (first, second) = pair.split_at_mut(STEP);

@@ -1,4 +1,4 @@
-//! Decoders against encoders written from the formats' definitions, and against damaged bytes.
+//! Tests of decoders with encoders written from the definitions of the formats, and with damaged bytes.
 
 use super::*;
 use encoders::{
@@ -9,7 +9,7 @@ use std::io::Write;
 #[path = "../../../tests/support/encoders.rs"]
 mod encoders;
 
-/// Bytes of `count` samples of `size` bytes: small changes, some noise.
+/// Returns the bytes of `count` samples of `size` bytes: small changes with some noise.
 fn samples(size: usize, count: usize) -> Vec<u8> {
     let mut state = 0x2545_f491_4f6c_dd1du64;
     let mut noise = || {
@@ -26,7 +26,7 @@ fn decoded(compressor: Compressor, stored: &[u8], length: usize) -> Result<Vec<u
     compressor.decode(stored, &mut out, &(0..length), &mut Vec::new()).map(|()| out)
 }
 
-/// Every compressor with what it makes of data.
+/// Returns every compressor with the data as it compresses them.
 fn all(size: usize, data: &[u8]) -> Vec<(Compressor, Vec<u8>)> {
     let mut gzip = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
     gzip.write_all(data).unwrap();
@@ -90,7 +90,7 @@ fn every_compressor_gives_the_values_back() {
     }
 }
 
-/// Of blocks that are not wanted, nothing is said.
+/// Only the wanted bytes are compared, as the bytes of other blocks are undefined.
 #[test]
 fn wanted_bytes_are_right() {
     let data = samples(2, 4099);
@@ -103,7 +103,7 @@ fn wanted_bytes_are_right() {
     }
 }
 
-/// Copies of BloscLZ: near, far, overlapping, long.
+/// Copies of BloscLZ: near, far, overlapping and long.
 #[test]
 fn copies_of_blosclz() {
     let container = |stream: &[u8], length: usize| {
@@ -142,7 +142,7 @@ fn copies_of_blosclz() {
     }
 }
 
-/// Damage is an error, or leaves values of the right length.
+/// Damaged bytes result in an error, or in values of the right length.
 #[test]
 fn damaged_bytes_end_in_an_error() {
     let data = samples(2, 700);
@@ -186,7 +186,7 @@ fn parameters_of_bitshuffle() {
     }
 }
 
-/// Filters in the order of a dataset, with all of what chunks may leave out.
+/// Filters in the order of a dataset, with all of the filters that chunks may leave out.
 #[test]
 fn pipelines_undo_filters_in_turn() {
     let data = samples(2, 333);
@@ -244,7 +244,7 @@ fn words(values: impl IntoIterator<Item = u16>) -> Vec<u8> {
     values.into_iter().flat_map(u16::to_le_bytes).collect()
 }
 
-/// What h5py 3.16 wrote.
+/// Chunks that h5py 3.16 wrote.
 #[test]
 fn lzf_of_another_program() {
     let stored =
@@ -257,7 +257,8 @@ fn lzf_of_another_program() {
     }
 }
 
-/// Chunks of 2 x 9 x 14 samples that hdf5plugin 7.1 wrote: Zstandard of sorted bits, and zeros, of which only the index tells.
+/// Chunks of 2 x 9 x 14 samples that hdf5plugin 7.1 wrote: Zstandard of sorted bits, and zeros that only the index
+/// contains.
 #[test]
 fn blosc2_of_another_program() {
     let stored = from_digits(

@@ -1,4 +1,4 @@
-//! Values in chunks that are read and decoded without the library, on all threads at the same time.
+//! Values in chunks that are read and decoded without the HDF5 library, on all threads at the same time.
 
 use super::FileResult;
 use super::index::{self, ChunkIndex, ListedChunk};
@@ -15,22 +15,22 @@ use std::os::unix::fs::FileExt;
 
 /// Largest chunk in bytes; larger ones are left to the library.
 const MAX_CHUNK: u64 = 1 << 29;
-/// Largest number of chunks that the library is asked to list: it takes a second for them.
+/// Largest number of chunks that the library is asked to list, which takes it a second.
 const LISTED: usize = 4096;
 
-/// The values of a dataset in chunks, `[frame][row][bin]`.
+/// Values of a dataset in chunks, `[frame][row][bin]`.
 #[derive(Debug)]
 pub(super) struct ChunkedValues {
     shape: [usize; 3],
     chunk: [usize; 3],
-    /// Bytes of a sample.
+    /// Number of bytes of a sample.
     size: usize,
     pipeline: Pipeline,
-    /// The chunks that were written, by their numbers.
+    /// Chunks that were written, in the order of their numbers.
     places: Vec<ChunkPlace>,
-    /// Bytes of the largest chunk as it is stored.
+    /// Number of bytes of the largest chunk as it is stored.
     largest: u64,
-    /// A sample that was never written, as it would be stored.
+    /// Fill value for samples that were never written, in the form in which the dataset stores samples.
     fill: Vec<u8>,
 }
 
@@ -39,17 +39,18 @@ pub(super) struct ChunkedValues {
 struct ChunkPlace {
     /// Number of the chunk, in the order of the dataset's dimensions.
     number: u64,
-    /// Bytes.
+    /// Offset in the file in bytes.
     offset: u64,
+    /// Number of bytes as the chunk is stored.
     size: u64,
-    /// Filters that the chunk was stored without, as bits.
+    /// Bit mask of the filters that were not applied to the chunk.
     skipped: u32,
 }
 
-/// What is known of a dataset when its chunks are looked for.
+/// Properties of a dataset whose chunks are looked for.
 pub(super) struct ChunkedDataset<'a> {
     pub dataset: &'a Dataset,
-    /// The file that it is in.
+    /// The file that contains the dataset.
     pub file: &'a File,
     pub shape: [usize; 3],
     pub sample: SampleType,
@@ -57,10 +58,11 @@ pub(super) struct ChunkedDataset<'a> {
 }
 
 impl ChunkedValues {
-    /// Chunks whose filters are all known here; others are left to the library.
+    /// Finds the chunks of a dataset; `None` unless all filters are supported here and the chunks can be listed, in
+    /// which case the library reads them.
     ///
     /// # Errors
-    /// When chunks are not in the file.
+    /// When chunks are not within the file.
     pub fn find(of: &ChunkedDataset) -> FileResult<Option<ChunkedValues>> {
         let Some((pipeline, plist)) = pipeline(of) else { return Ok(None) };
         let Some(sides) = plist.chunk() else { return Ok(None) };
@@ -83,7 +85,7 @@ impl ChunkedValues {
                 place.offset
             ));
         }
-        // what is compressed may be somewhat longer than what is not
+        // compressed data may be somewhat longer than uncompressed data
         if largest > 2 * bytes + (1 << 16) {
             return Err(format!(
                 "claims {largest} bytes for a chunk of {bytes} bytes of values; check whether the file is damaged"
@@ -93,8 +95,8 @@ impl ChunkedValues {
         Ok(Some(ChunkedValues { shape: of.shape, chunk, size, pipeline, places, largest, fill }))
     }
 
-    /// Hands samples of rows of a frame to `put` as they are stored, with the place of the first of them. In `memory`, these
-    /// values are those of dataset number `part`.
+    /// Passes samples of rows of a frame to `put` as they are stored, with the position of the first of them among
+    /// those rows. `part` is the number of the dataset in `memory`.
     pub fn read(
         &self,
         file: &File,
@@ -125,7 +127,7 @@ impl ChunkedValues {
                         put((row - rows.start) * width + left, samples);
                     }
                 };
-                // nothing more is needed of a frame that is read as a whole
+                // a frame that is read as a whole needs its chunks only once
                 let complete = deep == 1 && within.len() == high.min(height - band * high);
                 let key = (!complete && !self.pipeline.is_empty()).then_some((part, place.number));
                 let decode = |buffers: &mut DecodeBuffers, all: bool| {
@@ -139,7 +141,7 @@ impl ChunkedValues {
         Ok(())
     }
 
-    /// Place of a chunk, if it was written.
+    /// Returns the place of a chunk, if it was written.
     fn place(&self, number: u64) -> Option<&ChunkPlace> {
         let at = self.places.binary_search_by_key(&number, |place| place.number);
         at.ok().map(|at| &self.places[at])
@@ -154,7 +156,7 @@ impl ChunkedValues {
         buffers: &mut DecodeBuffers,
     ) -> FileResult<()> {
         buffers.bytes.resize(place.size as usize, 0);
-        // of what is not compressed, only that
+        // without compression, only the wanted part is read
         let part = if self.pipeline.is_empty() { wanted.clone() } else { 0..buffers.bytes.len() };
         let start = place.offset + part.start as u64;
         let bytes = buffers.bytes.get_mut(part).ok_or_else(|| DecodeError::Short.to_string())?;
@@ -163,22 +165,23 @@ impl ChunkedValues {
         decoded.map_err(|e| e.to_string())
     }
 
-    /// Bytes of a decoded chunk.
+    /// Returns the number of bytes of a decoded chunk.
     fn bytes(&self) -> usize {
         self.chunk.iter().product::<usize>() * self.size
     }
 
-    /// Whether reading some rows of a frame takes about as long as reading all of it.
+    /// Reports whether reading some rows of a frame takes about as long as reading all of it.
     pub fn are_whole_frames(&self) -> bool {
         !self.pipeline.is_empty() && self.chunk[0] == 1 && 2 * self.chunk[1] >= self.shape[1]
     }
 
-    /// Bytes that the places of chunks take.
+    /// Returns the number of bytes that the places of chunks take.
     pub fn places_bytes(&self) -> u64 {
         size_of_val(&self.places[..]) as u64
     }
 
-    /// What memory for chunks is made for; `repeatedly` tells whether values are read more than once.
+    /// Returns the sizes for which memory for chunks is made; `repeatedly` tells whether values are read more than
+    /// once.
     pub fn sizes(&self, repeatedly: bool) -> ChunkSizes {
         let along = |side: usize| self.shape[side].div_ceil(self.chunk[side]) as u64;
         let encoded = !self.pipeline.is_empty();
@@ -192,7 +195,7 @@ impl ChunkedValues {
     }
 }
 
-/// The filters of a dataset, if all are known here.
+/// Returns the filters of a dataset, if all are supported here.
 pub(super) fn known_filters(plist: &DatasetCreate, sample: SampleType) -> Option<Pipeline> {
     let filters = plist.get_filters().ok()?;
     let known = filters.iter().map(|filter| match filter {
@@ -204,13 +207,14 @@ pub(super) fn known_filters(plist: &DatasetCreate, sample: SampleType) -> Option
 
 fn pipeline(of: &ChunkedDataset) -> Option<(Pipeline, DatasetCreate)> {
     let plist = of.dataset.dcpl().ok()?;
-    // chunks at the edge that are stored without filters do not say so
+    // chunks at the edge that are stored without filters do not record that
     let edges = plist.chunk_opts().is_some_and(|options| options.contains(ChunkOpts::DONT_FILTER_PARTIAL_CHUNKS));
     let pipeline = known_filters(&plist, of.sample).filter(|_| !edges)?;
     Some((pipeline, plist))
 }
 
-/// The chunks that were written. Addresses behind a user block are not the same in all versions of the library.
+/// Lists the chunks that were written; `None` behind a user block, where addresses differ between versions of the
+/// library.
 fn list(of: &ChunkedDataset, chunk: [usize; 3], rank: usize, bytes: u64) -> Option<Vec<ListedChunk>> {
     if of.dataset.file().ok()?.userblock() != 0 {
         return None;
@@ -241,7 +245,7 @@ fn list(of: &ChunkedDataset, chunk: [usize; 3], rank: usize, bytes: u64) -> Opti
     (0..count).map(listed).collect()
 }
 
-/// Chunks in order, if each is one of the dataset's, and none is there twice.
+/// Puts chunks in order; `None` if one of them is not in the dataset or occurs twice.
 fn placed(listed: Vec<ListedChunk>, shape: [usize; 3], chunk: [usize; 3]) -> Option<Vec<ChunkPlace>> {
     let mut places = Vec::with_capacity(listed.len());
     for ListedChunk { first, offset, size, skipped } in listed {
@@ -259,7 +263,7 @@ fn placed(listed: Vec<ListedChunk>, shape: [usize; 3], chunk: [usize; 3]) -> Opt
     places.is_sorted_by(|a, b| a.number < b.number).then_some(places)
 }
 
-/// A sample that was never written, as it would be stored.
+/// Returns the fill value in the form in which the dataset stores samples.
 fn fill(plist: &DatasetCreate, sample: SampleType, big_endian: bool) -> Vec<u8> {
     fn native<T: H5Type + NoUninit>(plist: &DatasetCreate) -> Vec<u8> {
         let value = plist.get_fill_value_as::<T>().ok().flatten();

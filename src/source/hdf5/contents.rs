@@ -1,12 +1,12 @@
-//! Request for datasets of an HDF5 file, and description of its contents.
+//! Requests for datasets of an HDF5 file, and descriptions of its contents.
 
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
 
-/// Path of a dataset that means that none is used.
+/// Path of a dataset which means that none is used.
 pub const NOTHING: &str = "none";
 
-/// An HDF5 file, and paths of datasets in it; those that are not given are located, and [`NOTHING`] means none.
+/// HDF5 file, and paths of datasets in it; those that are not given are located, and [`NOTHING`] means none.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Hdf5Input {
     pub file: PathBuf,
@@ -14,22 +14,22 @@ pub struct Hdf5Input {
     pub flats: Option<String>,
     pub darks: Option<String>,
     pub angles: Option<String>,
-    /// What every frame is, as NXtomo's `image_key` says it.
+    /// List of the kinds of all frames, as NXtomo's `image_key`.
     pub keys: Option<String>,
 }
 
-/// How a scan was taken, as far as its file says.
+/// Parameters of the acquisition that a file contains.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Hdf5Measures {
-    /// In keV.
+    /// Photon energy in keV.
     pub energy: Option<Hdf5Measure>,
-    /// From the sample to the detector.
+    /// Distance from the sample to the detector.
     pub distance: Option<Hdf5Measure>,
-    /// Of the detector, before binning.
+    /// Pixel size of the detector, before binning.
     pub pixel_size: Option<Hdf5Measure>,
 }
 
-/// A value above 0 with its unit, as flags have it, and the path of its dataset.
+/// Value above 0 with its unit, as in the options of the program, and the path of its dataset.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Hdf5Measure {
     pub value: f64,
@@ -42,9 +42,9 @@ pub struct Hdf5Measure {
 pub struct Hdf5Contents {
     /// Path, shape, type and storage of every dataset of at least two dimensions, and of every list of numbers.
     pub datasets: Vec<String>,
-    /// The scan that is read when no dataset is named,
+    /// The scan that is read when no dataset is named, if there is one.
     pub scan: Option<Hdf5Scan>,
-    /// or why there is none.
+    /// Reason why there is no such scan.
     pub problem: Option<String>,
 }
 
@@ -66,10 +66,11 @@ pub struct Hdf5Scan {
 #[derive(Clone, Debug, Serialize)]
 pub struct Hdf5Frames {
     pub dataset: String,
-    /// Number of its frames that are used.
+    /// Number of frames of the dataset that are used.
     pub frames: usize,
-    /// Pixels.
+    /// Width of a frame in pixels.
     pub width: usize,
+    /// Height of a frame in pixels.
     pub height: usize,
     /// Type, chunks and filters.
     pub stored: String,
@@ -80,9 +81,10 @@ pub struct Hdf5Frames {
 pub struct Hdf5Angles {
     pub dataset: String,
     pub count: usize,
-    /// Degrees.
+    /// Smallest angle in degrees.
     pub smallest: f64,
+    /// Largest angle in degrees.
     pub largest: f64,
-    /// As in the file.
+    /// Unit as given in the file.
     pub unit: Option<String>,
 }

@@ -1,4 +1,4 @@
-//! What the library says of a dataset.
+//! Properties of a dataset that the library reports.
 
 use super::filters::short_name;
 use hdf5_metno::Dataset;
@@ -9,13 +9,13 @@ use std::path::{Path, PathBuf};
 /// Largest number of frames of a dataset.
 pub(super) const MAX_FRAMES: usize = 1 << 20;
 
-/// Size of a chunk in bytes, if a dataset is stored in chunks.
+/// Returns the size of a chunk in bytes, if a dataset is stored in chunks.
 pub(super) fn chunk_bytes(dataset: &Dataset) -> Option<u64> {
     let values = dataset.chunk()?.iter().fold(1u64, |product, &side| product.saturating_mul(side as u64));
     Some(values.saturating_mul(dataset.dtype().ok()?.size() as u64))
 }
 
-/// The files of a dataset: the one that contains it and the one that was opened.
+/// Returns the files of a dataset: the one that contains it, and the one that was opened if it is another.
 pub(super) fn files(path: &Path, dataset: &Dataset) -> Vec<PathBuf> {
     let same = |a: &Path, b: &Path| a.canonicalize().is_ok_and(|a| b.canonicalize().is_ok_and(|b| a == b));
     let holder = PathBuf::from(dataset.filename());
@@ -25,7 +25,7 @@ pub(super) fn files(path: &Path, dataset: &Dataset) -> Vec<PathBuf> {
     }
 }
 
-/// `1800x2048x2448`.
+/// Formats the shape of a dataset, such as `1800x2048x2448`.
 pub(super) fn shape(dataset: &Dataset) -> String {
     match dataset.shape() {
         sides if sides.is_empty() => "of a single value".into(),
@@ -33,7 +33,7 @@ pub(super) fn shape(dataset: &Dataset) -> String {
     }
 }
 
-/// Type and storage in words.
+/// Describes type and storage of a dataset in words.
 pub(super) fn stored(dataset: &Dataset) -> String {
     let kind =
         dataset.dtype().and_then(|kind| kind.to_descriptor()).map_or("of unknown type".into(), |t| t.to_string());

@@ -1,4 +1,5 @@
-//! Values that are read without the library, on all threads: contiguous ones, chunks, and virtual datasets of these.
+//! Values that are read without the library, on all threads: contiguous values, chunks, and virtual datasets made of
+//! them.
 
 use super::FileResult;
 use super::chunks::{ChunkedDataset, ChunkedValues, known_filters};
@@ -22,41 +23,43 @@ use vds_sys::{Blocks, Mapping, SelectedValues};
 
 /// Bytes that are read and converted at once.
 const PIECE: usize = 1 << 20;
-/// Most frames of virtual datasets that are listed at a time: virtual datasets may be made of virtual ones.
+/// Largest number of frames of virtual datasets that are listed in all, as virtual datasets may be made of virtual
+/// ones.
 const LISTED_FRAMES: usize = 4 * MAX_FRAMES;
 
-/// The values of a dataset, or of the sources of a virtual one.
+/// Values of a dataset, or of the sources of a virtual dataset.
 #[derive(Debug)]
 pub(super) struct DirectValues {
     pub big_endian: bool,
     sample: SampleType,
-    /// Rows and bins of a frame.
+    /// Number of rows of a frame.
     height: usize,
+    /// Number of bins of a row.
     width: usize,
     parts: Vec<DirectPart>,
-    /// Where the frames of a virtual dataset are; otherwise the only part has them.
+    /// Places of the frames of a virtual dataset; otherwise all frames are in the only part.
     places: Option<Arc<[FramePlace]>>,
     memory: ChunkMemory,
-    /// Bytes that chunks, and what tells their places, take.
+    /// Number of bytes that chunks and the tables of their places take.
     pub held: u64,
 }
 
-/// A dataset with values.
+/// Dataset with values of its own.
 #[derive(Debug)]
 struct DirectPart {
-    /// Number of its file.
+    /// Number of the file that contains the values.
     file: usize,
     storage: PartStorage,
 }
 
 #[derive(Debug)]
 enum PartStorage {
-    /// Offset of the first value in bytes.
+    /// Contiguous values, with the offset of the first one in bytes.
     Contiguous(u64),
     Chunks(ChunkedValues),
 }
 
-/// A frame: the number of the part, and of the frame in it.
+/// Place of a frame: the number of the part, and of the frame in it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct FramePlace {
     part: u32,
@@ -65,27 +68,27 @@ struct FramePlace {
 
 const NOWHERE: FramePlace = FramePlace { part: u32::MAX, frame: u32::MAX };
 
-/// What is known of a dataset whose values are to be read directly.
+/// Properties of a dataset whose values are to be read directly.
 pub(super) struct DirectRequest<'a> {
     pub dataset: &'a Dataset,
-    /// Of a sample, in the byte order of the dataset.
+    /// Type of a sample, in the byte order of the dataset.
     pub kind: &'a Datatype,
     pub sample: SampleType,
     pub big_endian: bool,
-    /// Frames, rows and bins.
+    /// Number of frames, rows and bins.
     pub shape: [usize; 3],
-    /// Whether values are read repeatedly.
+    /// True if values are read repeatedly.
     pub repeatedly: bool,
-    /// Bytes that are available to the run.
+    /// Number of bytes that are available to the run.
     pub memory: u64,
 }
 
 impl DirectValues {
-    /// Finds the values, unless only the library can read them. `files` has the file of the dataset in front; those of the
-    /// sources are added.
+    /// Finds the values; `None` if only the library can read them. `files` begins with the file of the dataset; those
+    /// of the sources are added.
     ///
     /// # Errors
-    /// When values are not in their file.
+    /// When values are not within their file.
     pub fn find(of: &DirectRequest, files: &mut Vec<PathBuf>) -> FileResult<Option<DirectValues>> {
         let [_, height, width] = of.shape;
         let numbers = files.iter().cloned().zip(0..).collect();
@@ -108,18 +111,18 @@ impl DirectValues {
         Ok(Some(DirectValues { big_endian, sample, height, width, parts, places, memory, held }))
     }
 
-    /// Number of the file that has a frame.
+    /// Returns the number of the file that contains a frame.
     pub fn file_of(&self, frame: usize) -> usize {
         let (part, _) = self.place(frame);
         self.parts[part].file
     }
 
-    /// Whether reading some rows of a frame takes about as long as reading all of it.
+    /// Reports whether reading some rows of a frame takes about as long as reading all of it.
     pub fn are_whole_frames(&self) -> bool {
         self.parts.iter().all(|part| part.chunks().is_some_and(ChunkedValues::are_whole_frames))
     }
 
-    /// Part of a frame, and its number there.
+    /// Returns the number of the part that contains a frame, and the number of the frame in it.
     fn place(&self, frame: usize) -> (usize, usize) {
         match &self.places {
             None => (0, frame),
@@ -127,7 +130,7 @@ impl DirectValues {
         }
     }
 
-    /// Reads rows of a frame from its file.
+    /// Reads rows of a frame from its file as f32.
     pub fn read_f32(&self, file: &std::fs::File, frame: usize, rows: &Range<usize>, out: &mut [f32]) -> FileResult<()> {
         let (part, frame) = self.place(frame);
         match &self.parts[part].storage {
@@ -139,7 +142,7 @@ impl DirectValues {
         }
     }
 
-    /// The same as they are stored.
+    /// Reads rows of a frame from its file as they are stored.
     pub fn read_stored(
         &self,
         file: &std::fs::File,
@@ -171,7 +174,7 @@ impl DirectValues {
         Ok(())
     }
 
-    /// Position of rows in the file of contiguous values.
+    /// Returns the position of rows in the file of contiguous values.
     fn position(&self, offset: u64, frame: usize, rows: &Range<usize>) -> u64 {
         let row = frame as u64 * self.height as u64 + rows.start as u64;
         offset + row * self.width as u64 * self.sample.bytes() as u64
@@ -187,12 +190,12 @@ impl DirectPart {
     }
 }
 
-/// Where the frames of a dataset are.
+/// Places of the frames of a dataset.
 #[derive(Clone)]
 enum FrameList {
-    /// All in one part,
+    /// All frames are in one part.
     Part { part: u32, frames: usize },
-    /// or each elsewhere.
+    /// Every frame has a place of its own.
     Listed(Arc<[FramePlace]>),
 }
 
@@ -212,21 +215,21 @@ impl FrameList {
     }
 }
 
-/// The search for the values of a dataset. Sources of virtual datasets must have its rows, bins and type.
+/// Search for the values of a dataset. Sources of a virtual dataset must have the same rows, bins and type.
 struct DirectSearch<'a> {
     of: &'a DirectRequest<'a>,
     files: Vec<PathBuf>,
     /// Numbers of the files.
     numbers: HashMap<PathBuf, usize>,
     parts: Vec<DirectPart>,
-    /// Sources that were opened, and their numbers of dimensions.
+    /// Sources that were opened, with their numbers of dimensions.
     known: HashMap<(PathBuf, String), (FrameList, usize)>,
-    /// Frames of virtual datasets that were listed.
+    /// Number of frames of virtual datasets that were listed.
     listed: usize,
 }
 
 impl DirectSearch<'_> {
-    /// Where the frames of a dataset are, which the file `holder` has.
+    /// Returns the places of the frames of a dataset of the file `holder`.
     fn frames_of(&mut self, holder: &Path, dataset: &Dataset, depth: usize) -> FileResult<Option<FrameList>> {
         let [_, height, width] = self.of.shape;
         let frames = match dataset.shape()[..] {
@@ -248,7 +251,7 @@ impl DirectSearch<'_> {
         }
     }
 
-    /// A dataset with values of its own.
+    /// Adds a dataset with values of its own.
     fn part(
         &mut self,
         holder: &Path,
@@ -292,7 +295,7 @@ impl DirectSearch<'_> {
         self.files.len() - 1
     }
 
-    /// The frames of a virtual dataset, if each is a whole one of a source.
+    /// Returns the places of the frames of a virtual dataset, if each of them is a whole frame of a source.
     fn joined(
         &mut self,
         holder: &Path,
@@ -319,12 +322,12 @@ impl DirectSearch<'_> {
                 }
             }
         }
-        // the others are fill values
+        // other frames are fill values
         Ok((!places.contains(&NOWHERE)).then(|| FrameList::Listed(places.into())))
     }
 
-    /// Where the frames of a source are, and how many dimensions it has. One that is missing is left to the library, whose
-    /// preparation reports it.
+    /// Returns the places of the frames of a source, and its number of dimensions. A missing source is left to the
+    /// library, whose preparation reports it.
     fn source(&mut self, holder: &Path, mapping: &Mapping, depth: usize) -> FileResult<Option<(FrameList, usize)>> {
         let name = &mapping.dataset;
         // a pattern stands for any number of files
@@ -333,11 +336,11 @@ impl DirectSearch<'_> {
         if let Some((list, rank)) = self.known.get(&key) {
             return Ok(Some((list.clone(), *rank)));
         }
-        // the library would wait for a queue
+        // the library would wait forever for a named pipe
         let Ok(_) = open_regular(&key.0) else { return Ok(None) };
         let Ok(opened) = File::open(&key.0) else { return Ok(None) };
         let Ok(dataset) = links::dataset(&opened, name) else { return Ok(None) };
-        // links lead to other files
+        // links may lead to other files
         let holder = files(&key.0, &dataset).swap_remove(0);
         let list = self
             .frames_of(&holder, &dataset, depth)
@@ -349,7 +352,7 @@ impl DirectSearch<'_> {
         Ok(found)
     }
 
-    /// Which frames of a dataset are selected, if whole ones.
+    /// Returns the frames that a selection of a dataset consists of, if it consists of whole frames.
     fn whole_frames(&self, selected: &SelectedValues, rank: usize, frames: usize) -> Option<Blocks> {
         let one = |count: usize| Blocks { start: 0, stride: 1, count: count as u64, block: 1 };
         let SelectedValues::Blocks(sides) = selected else {
@@ -372,7 +375,7 @@ impl DirectSearch<'_> {
     }
 }
 
-/// The frames in blocks, in order.
+/// Iterates over the frames in blocks, in order.
 fn each(blocks: Blocks) -> impl Iterator<Item = usize> {
     (0..blocks.count).flat_map(move |number| {
         let start = blocks.start + number * blocks.stride;

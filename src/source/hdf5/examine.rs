@@ -1,7 +1,9 @@
-//! A process of its own reads a file first: what is damaged makes the library crash, or keeps it busy for ever.
+//! Examination of a file by a separate process before it is read, as damaged files may make the library crash or never
+//! return.
 //!
-//! The program starts itself with [`EXAMINE`]. That process does what is about to be done here: it opens the file, looks up
-//! the datasets, goes through the index of their chunks, and reads some rows. Only what it could read is read here.
+//! The program starts itself with [`EXAMINE`]. That process does the same as the program is about to do: it opens the
+//! file, looks up the datasets, goes through the index of their chunks, and reads some rows. The program only reads
+//! what that process could read.
 
 use super::file::is_hdf5;
 use super::{FileResult, Hdf5Input};
@@ -21,43 +23,43 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::{Mutex, OnceLock, PoisonError};
 
-/// The word that starts the program as the process that examines.
+/// Argument that starts the program as the process that examines a file.
 pub const EXAMINE: &str = "hdf5-examine";
 
-/// Processor time that an examination may take in seconds. A virtual dataset of ten thousand files takes some.
+/// Processor time in seconds that an examination may take; a virtual dataset of ten thousand files takes some.
 const SECONDS: u64 = 60;
-/// Memory that it may take at least, in bytes.
+/// Lower bound in bytes of the memory limit of an examination.
 const LEAST_MEMORY: u64 = 4 << 30;
 
 /// Signals that stop a run.
 const STOPS: [Signal; 4] = [Signal::SIGINT, Signal::SIGTERM, Signal::SIGHUP, Signal::SIGUSR1];
 
-/// The program, if files are examined.
+/// Path of the program, if files are examined.
 static PROGRAM: OnceLock<PathBuf> = OnceLock::new();
 
-/// Lets `program` examine every file before it is read. Nothing is examined by tests of the library and by the process that
-/// examines.
+/// Lets `program` examine every file before it is read. A process that does not call this function, such as the
+/// examining process itself, reads files without examination.
 pub fn examine_with(program: PathBuf) {
     let _ = PROGRAM.set(program); // there is one
 }
 
-/// The program that examines, if files are examined.
+/// Returns the path of the program that examines, if files are examined.
 pub(super) fn program() -> Option<&'static Path> {
     PROGRAM.get().map(PathBuf::as_path)
 }
 
-/// What is about to be read.
+/// Description of what is about to be read.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum Hdf5Reading {
-    /// A scan, as [`open`](super::open) reads it.
+    /// Scan, as [`open`](super::open) reads it.
     Scan { input: Hdf5Input, angles: bool, memory: u64 },
-    /// What [`measures`](super::measures()) reads of a scan.
+    /// Parameters of the acquisition, as [`measures`](super::measures()) reads them.
     Measures { input: Hdf5Input },
-    /// A dataset of frames, as [`stack`](super::stack) reads it.
+    /// Dataset of frames, as [`stack`](super::stack) reads it.
     Frames { file: PathBuf, dataset: Option<String>, flag: String },
-    /// What [`contents`](super::contents) gives, and what a file of slices says of its run.
+    /// Contents of a file, as [`contents`](super::contents) reads them, or the run record in a file of slices.
     Contents { file: PathBuf },
-    /// Rows of a dataset, one request after another, with a cache of chunks of these slots and bytes.
+    /// Rows of a dataset, one request after another, with a cache of chunks of this number of slots and bytes.
     Rows { file: PathBuf, dataset: String, slots: u64, bytes: u64 },
 }
 
@@ -69,7 +71,7 @@ impl Hdf5Reading {
         }
     }
 
-    /// The file with its flag, for messages.
+    /// Returns the file with its flag, for messages.
     fn title(&self) -> String {
         let file = self.file().shown();
         match self {
@@ -80,39 +82,39 @@ impl Hdf5Reading {
     }
 }
 
-/// What came of a reading.
+/// Result of a reading.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Hdf5Verdict {
-    /// The message of the error, if there was one.
+    /// Message of the error, if there was one.
     pub refused: Option<String>,
 }
 
 impl Hdf5Verdict {
-    /// The verdict as JSON.
+    /// Returns the verdict as JSON.
     ///
     /// # Errors
-    /// [`Error::Internal`], if that cannot be.
+    /// [`Error::Internal`] if it cannot be written as JSON.
     pub fn to_json(&self) -> Result<String> {
         serde_json::to_string(self).map_err(|e| Error::Internal(format!("the verdict on an HDF5 file: {e}")))
     }
 }
 
-/// What is known of a file in one state.
+/// Results for a file in one state.
 #[derive(Default)]
 struct FileVerdicts {
-    /// The message, if the library failed.
+    /// Message about the library, if it failed.
     failed: Option<String>,
     readings: HashMap<Hdf5Reading, Hdf5Verdict>,
 }
 
-/// Lets another process read first, once for a reading of a file that does not change.
+/// Lets another process read first, once for each reading of an unchanged file.
 ///
 /// # Errors
-/// [`Error::Input`]: that process failed, or could not read this; [`Error::Interrupted`]: it was stopped by a signal.
+/// [`Error::Input`] if that process failed or could not read, [`Error::Interrupted`] if it was stopped by a signal.
 pub fn examine(reading: &Hdf5Reading) -> Result<()> {
     static KNOWN: Mutex<Option<HashMap<(PathBuf, FileState), FileVerdicts>>> = Mutex::new(None);
     let (Some(program), file) = (program(), reading.file()) else { return Ok(()) };
-    // a path that is no Unicode is refused by the library
+    // the library refuses paths that are not Unicode
     if file.to_str().is_none() || !is_hdf5(file) {
         return Ok(());
     }
@@ -133,7 +135,7 @@ pub fn examine(reading: &Hdf5Reading) -> Result<()> {
     verdict.refused.map_or(Ok(()), |message| Err(Error::Input(message)))
 }
 
-/// What a process of its own makes of a reading, or the message about the library that fails there.
+/// Returns the result of a reading in a separate process, or the message about the library if it failed there.
 fn verdict_of(program: &Path, reading: &Hdf5Reading) -> Result<FileResult<Hdf5Verdict>> {
     let title = reading.title();
     let cannot = |e: io::Error| {
@@ -157,22 +159,22 @@ pub(super) fn start(reading: &Hdf5Reading) -> io::Result<Child> {
     let mut request = serde_json::to_vec(reading)?;
     request.push(b'\n');
     let mut command = Command::new(program().ok_or(io::ErrorKind::NotFound)?);
-    // threads would take memory that counts
+    // each thread would take memory that counts towards the limit
     command.arg(EXAMINE).env("RAYON_NUM_THREADS", "1");
     let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null()).spawn()?;
     if let Some(input) = &mut child.stdin {
-        // a process that does not read has ended, which its status says
+        // a process that does not read has ended, as its status shows
         let _ = input.write_all(&request);
     }
     Ok(child)
 }
 
-/// Whether a process was ended by a signal that stops a run.
+/// Reports whether a process was ended by a signal that stops a run.
 fn is_stop(status: ExitStatus) -> bool {
     STOPS.into_iter().any(|signal| status.signal() == Some(signal as i32))
 }
 
-/// The message about a library that failed in a process with this status.
+/// Returns the message about a library that failed in a process with this status.
 pub(super) fn library_failure<T>(status: ExitStatus) -> FileResult<T> {
     let how = match status.signal().map(Signal::try_from) {
         None => format!("fails ({status}) on"),
@@ -192,10 +194,11 @@ fn seconds() -> u64 {
     fault::hdf5_seconds().unwrap_or(SECONDS)
 }
 
-/// In the process that examines: sets bounds to what that takes, and returns what is to be read.
+/// Limits the resources of the examining process, which calls this function, and returns the reading that was
+/// requested.
 ///
 /// # Errors
-/// [`Error::Internal`]: this process was started by another program.
+/// [`Error::Internal`] if this process was started by another program.
 pub fn reading_to_examine() -> Result<Hdf5Reading> {
     let bad = |e: String| Error::Internal(format!("{EXAMINE} cannot begin: {e}"));
     let mut request = String::new();
@@ -213,11 +216,11 @@ pub fn reading_to_examine() -> Result<Hdf5Reading> {
     Ok(reading)
 }
 
-/// Bounds of this process.
+/// Sets the limits of this process.
 fn confine(reading: &Hdf5Reading) -> io::Result<()> {
     let mut blocked = SigSet::empty();
     match reading {
-        // reads on until the program, which got the same signal, has done what it had begun
+        // continues until the program, which receives the same signal, has finished what it had begun
         Hdf5Reading::Rows { .. } => STOPS.into_iter().for_each(|signal| blocked.add(signal)),
         // ends with the thread that waits for it
         _ => set_parent_process_death_signal(Some(rustix::process::Signal::KILL))?,
@@ -228,16 +231,16 @@ fn confine(reading: &Hdf5Reading) -> io::Result<()> {
     limit(Resource::As, memory::available().max(LEAST_MEMORY))
 }
 
-/// Begins to count processor time anew.
+/// Restarts the limit on processor time.
 ///
 /// # Errors
-/// [`Error::Internal`], if that cannot be.
+/// [`Error::Internal`] if the limit cannot be set.
 pub(super) fn renew_time() -> Result<()> {
     let taken = clock_gettime(ClockId::ProcessCPUTime).tv_sec as u64;
     limit(Resource::Cpu, taken + seconds()).map_err(|e| Error::Internal(format!("{EXAMINE} cannot go on: {e}")))
 }
 
-/// Lowers a limit.
+/// Lowers a limit of this process.
 fn limit(resource: Resource, most: u64) -> io::Result<()> {
     let maximum = getrlimit(resource).maximum;
     let current = Some(maximum.map_or(most, |maximum| maximum.min(most)));

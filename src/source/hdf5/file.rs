@@ -1,4 +1,4 @@
-//! Files of HDF5: what they are known by, opening them with the library, and advice about what it cannot open.
+//! HDF5 files: their signature, opening them with the library, and advice about files that it cannot open.
 
 use super::FileResult;
 use crate::files::open_regular;
@@ -9,7 +9,7 @@ use std::path::Path;
 /// Signature of an HDF5 file, at its start or after a user block.
 const SIGNATURE: [u8; 8] = *b"\x89HDF\r\n\x1a\n";
 
-/// Whether a file has the signature of an HDF5 file.
+/// Reports whether a file has the signature of an HDF5 file.
 pub fn is_hdf5(path: &Path) -> bool {
     open_regular(path).is_ok_and(|file| has_signature(&file).unwrap_or(false))
 }
@@ -28,38 +28,38 @@ fn has_signature(file: &File) -> std::io::Result<bool> {
     Ok(false)
 }
 
-/// Cache of decompressed chunks in the library: chunks of several frames are needed repeatedly.
+/// Size of the library's cache of decompressed chunks; chunks of several frames are needed repeatedly.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct ChunkCache {
     pub bytes: u64,
-    /// Slots of the hash table of chunks.
+    /// Number of slots of the hash table of chunks.
     pub slots: u64,
 }
 
 impl ChunkCache {
-    /// Largest cache of a scan in bytes,
+    /// Largest cache of a scan in bytes.
     pub const MOST: u64 = 64 << 20;
-    /// and divisor of the available memory.
+    /// Divisor of the available memory: the cache of a scan may take this part of it.
     const SHARE: u64 = 8;
-    /// Slots for the largest cache: a prime, about a hundred for each chunk;
+    /// Number of slots of the largest cache: a prime, about a hundred for each chunk.
     const SLOTS: u64 = 12_421;
-    /// and for a small one, the default of the library.
+    /// Smallest number of slots: the default of the library.
     const LEAST_SLOTS: u64 = 521;
     /// Preference for evicting chunks that were read completely, the default of the library. At 1, version 1.10.8 never
     /// evicts a chunk that was read in part, whatever the limit.
     pub const PREFERENCE: f64 = 0.75;
 
-    /// The cache of a stack that is none of a scan.
+    /// Cache of a stack that does not belong to a scan.
     pub const SMALL: ChunkCache = ChunkCache { bytes: 8 << 20, slots: ChunkCache::SLOTS / 8 };
 
-    /// The cache of each of `datasets` datasets.
+    /// Returns the cache of each of `datasets` datasets that are read with `memory` bytes.
     pub fn of(memory: u64, datasets: u64) -> ChunkCache {
         let bytes = (memory / ChunkCache::SHARE).min(ChunkCache::MOST) / datasets.max(1);
         ChunkCache { bytes, slots: (ChunkCache::SLOTS * bytes / ChunkCache::MOST).max(ChunkCache::LEAST_SLOTS) }
     }
 }
 
-/// Opens a file with the library, whose cache of chunks this is.
+/// Opens a file with the library, with this cache of chunks.
 pub(super) fn open_file(path: &Path, cache: ChunkCache) -> FileResult<hdf5_metno::File> {
     let plain = match open_regular(path) {
         Err(e) if e.kind() == std::io::ErrorKind::NotFound => return Err("does not exist; check the path".into()),
@@ -86,10 +86,10 @@ pub(super) fn open_file(path: &Path, cache: ChunkCache) -> FileResult<hdf5_metno
     })
 }
 
-/// What to do about a name of what is no regular file.
+/// Advice about a path that leads to something other than a regular file.
 pub(super) const SPECIAL_ADVICE: &str = "put the file there, or correct the path in the HDF5 file";
 
-/// What to do about what the library cannot open: it may be older than what wrote it.
+/// Returns advice about a file that the library cannot open, which may be newer than the library.
 pub(super) fn advice_for<'a>(message: &str, otherwise: &'a str) -> &'a str {
     if message.contains("version number") {
         "use an fbp built with a newer HDF5 library, or write it again for older ones (h5py: libver=\"earliest\")"

@@ -1,4 +1,4 @@
-//! Filters of datasets that the library is to undo: which it lacks, and what to do then.
+//! Filters of datasets that the library must undo, and messages about filters that it lacks.
 
 use super::FileResult;
 use hdf5_metno::Dataset;
@@ -7,7 +7,7 @@ use hdf5_metno::filters::Filter;
 /// Checks that the library can decode all filters.
 pub(super) fn filters(dataset: &Dataset) -> FileResult<()> {
     let plist = dataset.dcpl().map_err(|e| format!("cannot be opened: {e}; copy or write the file again"))?;
-    // filters that are loaded; others may be plugins
+    // loaded filters; other filters may be available as plugins
     if plist.all_filters_avail() {
         return Ok(());
     }
@@ -26,7 +26,7 @@ pub(super) fn filters(dataset: &Dataset) -> FileResult<()> {
 /// Filters for which Python's hdf5plugin has plugins.
 const HDF5PLUGIN: [i32; 11] = [307, 32001, 32004, 32008, 32013, 32015, 32017, 32018, 32024, 32026, 32028];
 
-/// Advice about missing filters.
+/// Returns advice about missing filters.
 fn advice(missing: &[i32]) -> String {
     const REPACK: &str =
         "`h5repack -f GZIP=1 IN OUT` writes the file again for every library, where its programs can read it";
@@ -48,7 +48,7 @@ fn advice(missing: &[i32]) -> String {
     )
 }
 
-/// Registered name of a filter.
+/// Returns the registered name of a filter.
 pub(super) fn filter_name(id: i32) -> String {
     let name = match id {
         1 => "gzip",

@@ -10,25 +10,26 @@ use hdf5_metno::types::TypeDescriptor as Kind;
 use hdf5_metno::{Dataset, File, Group, LocationType};
 use std::collections::HashSet;
 
-/// NXtomo's detector and frames in their entry.
+/// Path of NXtomo's detector in an entry.
 const NX_DETECTOR: &str = "instrument/detector";
+/// Path of NXtomo's frames in an entry.
 const NX_DATA: &str = "instrument/detector/data";
-/// Names of keys; those of the first kind also say which projections were taken again.
+/// Names of datasets of keys; the first one also marks projections that were taken again.
 const KEYS: [&str; 2] = ["image_key_control", "image_key"];
-/// Depth of groups that are searched for a scan,
+/// Depth of the groups that are searched for a scan.
 const ENTRY_DEPTH: usize = 4;
-/// and for any dataset,
+/// Depth of the groups that are searched for any dataset.
 const DEPTH: usize = 8;
-/// and largest number of groups: links may be circular.
+/// Largest number of groups that are searched, as links may be circular.
 const GROUPS: usize = 4096;
 /// Largest number of datasets that a message lists.
 const NAMED: usize = 24;
 
-/// Paths of datasets.
+/// Paths of the datasets of a scan.
 #[derive(Debug)]
 pub(super) struct Layout {
     pub data: String,
-    /// NXtomo's `image_key`.
+    /// Path of NXtomo's `image_key`.
     pub keys: Option<String>,
     pub flats: Option<String>,
     pub darks: Option<String>,
@@ -37,7 +38,7 @@ pub(super) struct Layout {
 }
 
 impl Layout {
-    /// Common name of the layout.
+    /// Returns the common name of the layout.
     pub fn name(&self) -> &'static str {
         match (&self.keys, self.data.starts_with("/exchange/")) {
             (Some(_), _) => "NXtomo",
@@ -91,7 +92,8 @@ impl Layout {
     }
 }
 
-/// Angles of NXtomo: `sample/rotation_angle` in a group around that of the frames, the innermost first, or next to the frames.
+/// Returns the path of NXtomo's angles: `sample/rotation_angle` in a group that contains the group of the frames, the
+/// innermost first, or `rotation_angle` next to the frames.
 fn nx_angles(group: &str, there: &impl Fn(String) -> Option<String>) -> Option<String> {
     let around = group.match_indices('/').map(|(at, _)| &group[..at]).rev();
     let of_sample = around.into_iter().find_map(|outer| there(format!("{outer}/sample/rotation_angle")));
@@ -102,7 +104,7 @@ fn absolute(path: &str) -> String {
     format!("/{}", path.trim_matches('/'))
 }
 
-/// Path of the only scan in a known layout.
+/// Returns the path of the data of the only scan in a known layout.
 fn find_data(file: &File) -> FileResult<String> {
     if exists(file, "/exchange/data") {
         return Ok("/exchange/data".into());
@@ -124,7 +126,7 @@ fn find_data(file: &File) -> FileResult<String> {
     match entries.as_slice() {
         [(data, _)] => Ok(data.clone()),
         [] => Err(match refused {
-            // perhaps the scan is there
+            // the scan may be in the file that was refused
             Some(why) => format!("{why}; {}", advice_for(&why, "choose another file")),
             None => format!(
                 "contains neither /exchange/data (Data Exchange) nor frames with an image_key beside them (NXtomo); name \
@@ -139,8 +141,8 @@ fn find_data(file: &File) -> FileResult<String> {
     }
 }
 
-/// Datasets of three dimensions in groups that have keys, each once, however many links lead to it; and why one may not be
-/// opened.
+/// Returns the datasets of three dimensions in groups that contain keys, each once, however many links lead to it. Sets
+/// `refused` to the reason why one of them may not be opened.
 fn with_keys(file: &File, refused: &mut Option<String>) -> Vec<String> {
     let (mut found, mut seen) = (Vec::new(), HashSet::new());
     visit(file, ENTRY_DEPTH, &mut |path, group| {
@@ -165,14 +167,14 @@ fn with_keys(file: &File, refused: &mut Option<String>) -> Vec<String> {
     found
 }
 
-/// Whether a dataset is a list of numbers, of two or more.
+/// Reports whether a dataset is a list of two or more numbers.
 pub(super) fn is_list(dataset: &Dataset) -> bool {
     let kind = dataset.dtype().and_then(|kind| kind.to_descriptor());
     let numbers = matches!(kind, Ok(Kind::Integer(_) | Kind::Unsigned(_) | Kind::Float(_)));
     dataset.ndim() == 1 && dataset.size() > 1 && numbers
 }
 
-/// Paths of some lists of so many numbers.
+/// Returns the paths of some lists of numbers whose length satisfies `of`.
 pub(super) fn lists(file: &File, of: impl Fn(usize) -> bool) -> Vec<String> {
     let found = chosen(file, |dataset| is_list(dataset) && of(dataset.size()));
     let paths = found.into_iter().map(|(path, _)| path);
@@ -180,7 +182,7 @@ pub(super) fn lists(file: &File, of: impl Fn(usize) -> bool) -> Vec<String> {
     paths.filter(|path| !is_keys(path)).take(NAMED).collect()
 }
 
-/// List of datasets for messages about something that was not found.
+/// Returns a list of datasets for messages about a dataset that was not found.
 fn listed(file: &File) -> String {
     let mut found = datasets(file, |dataset| dataset.ndim() == 3);
     let more = if found.len() > NAMED { ", .." } else { "" };
@@ -191,13 +193,13 @@ fn listed(file: &File) -> String {
     }
 }
 
-/// Name, shape, type and storage of all datasets that `which` selects.
+/// Describes name, shape, type and storage of all datasets that `which` selects.
 pub(super) fn datasets(file: &File, which: impl Fn(&Dataset) -> bool) -> Vec<String> {
     let text = |(path, dataset): (String, Dataset)| format!("{path} {} {}", shape(&dataset), stored(&dataset));
     chosen(file, which).into_iter().map(text).collect()
 }
 
-/// Datasets that `which` selects, with their paths.
+/// Returns the datasets that `which` selects, with their paths.
 fn chosen(file: &File, which: impl Fn(&Dataset) -> bool) -> Vec<(String, Dataset)> {
     let mut found = Vec::new();
     visit(file, DEPTH, &mut |path, group| {
@@ -213,8 +215,9 @@ fn chosen(file: &File, which: impl Fn(&Dataset) -> bool) -> Vec<(String, Dataset
     found
 }
 
-/// Calls `look` with every group and its path, which is empty for the root; broken links are skipped, and those to what is no
-/// regular file, of which the first is told.
+/// Calls `look` with every group and its path, which is empty for the root. Broken links are skipped.
+///
+/// Links to something other than a regular file are skipped as well; the message about the first one is returned.
 fn visit(file: &File, depth: usize, look: &mut impl FnMut(&str, &Group)) -> Option<String> {
     let mut refused = None;
     let root = file.as_group().ok()?;
@@ -226,7 +229,7 @@ fn visit(file: &File, depth: usize, look: &mut impl FnMut(&str, &Group)) -> Opti
         if depth == 0 {
             continue;
         }
-        // the last is visited first
+        // the last one is visited first
         for name in group.member_names().unwrap_or_default().into_iter().rev() {
             if visited + open.len() >= GROUPS {
                 continue;

@@ -1,6 +1,6 @@
-//! Objects by their paths, through links to other files, and datasets with values in other files.
+//! Lookup of objects by their paths, through links to other files, and of datasets with values in other files.
 //!
-//! The library would wait for ever for a queue or a device, so that these files are looked at before it opens them.
+//! The library would wait forever for a named pipe or a device. Therefore, the files are checked before it opens them.
 
 use super::FileResult;
 use crate::files::special_file;
@@ -11,34 +11,34 @@ use std::env;
 use std::path::{Path, PathBuf};
 use vds_sys::{Link, Mapping, SelectedValues};
 
-/// Most links that a path leads through: they may be circular.
+/// Largest number of links that a path leads through, as links may be circular.
 const LINKS: usize = 64;
-/// Depth to which virtual datasets of virtual datasets are followed: they may be circular.
+/// Depth to which virtual datasets of virtual datasets are followed, as they may be circular.
 pub(super) const DEPTH: usize = 8;
-/// Most files that a pattern in a virtual dataset stands for.
+/// Largest number of files that a pattern in a virtual dataset stands for.
 const PATTERN_FILES: usize = 1 << 20;
 
 /// Opens a dataset.
 ///
 /// # Errors
-/// Those of the library, and one that names the link or dataset, and the file that is none to be opened.
+/// The errors of the library, and one that names the link or dataset that leads to something other than a regular file.
 pub fn dataset(at: &Group, path: &str) -> FileResult<Dataset> {
     open_dataset(at, path)?.map_err(|e| e.to_string())
 }
 
-/// The same, with the errors of the library apart.
+/// Opens a dataset, and returns errors of the library separately from others.
 pub(super) fn open_dataset(at: &Group, path: &str) -> FileResult<hdf5_metno::Result<Dataset>> {
     open_to_depth(at, path, DEPTH)
 }
 
-/// What a path leads to, if it leads anywhere.
+/// Returns the type of the object that a path leads to, if it exists.
 pub(super) fn kind(at: &Group, path: &str) -> FileResult<Option<LocationType>> {
     follow(at, path)?;
     Ok(at.loc_type_by_name(path).ok())
 }
 
-/// Whether a path ends with a link, which may be broken. If it leads through a file that is none to be opened, it counts as
-/// there: opening says why it cannot be.
+/// Reports whether a path ends with a link, which may be broken. A path that leads through something other than a
+/// regular file counts as existing, so that opening it reports the reason.
 pub(super) fn exists(at: &Group, path: &str) -> bool {
     let above = path.rsplit_once('/').map_or("", |(above, _)| above);
     follow(at, above).is_err() || at.link_exists(path)
@@ -53,7 +53,7 @@ fn open_to_depth(at: &Group, path: &str, depth: usize) -> FileResult<hdf5_metno:
     Ok(dataset)
 }
 
-/// Goes through the links of a path, and refuses one to what is no regular file.
+/// Follows the links of a path, and refuses one that leads to something other than a regular file.
 fn follow(at: &Group, path: &str) -> FileResult<()> {
     let mut at = at.clone();
     let mut names = Vec::new();
@@ -63,7 +63,7 @@ fn follow(at: &Group, path: &str) -> FileResult<()> {
         {
             *at = root;
         }
-        // the last is followed first
+        // the last one is followed first
         names.extend(path.rsplit('/').filter(|name| !["", "."].contains(name)).map(str::to_owned));
     };
     add(&mut at, &mut names, path);
@@ -96,7 +96,7 @@ fn follow(at: &Group, path: &str) -> FileResult<()> {
     Ok(())
 }
 
-/// Refuses a dataset whose values are in what is no regular file.
+/// Refuses a dataset whose values are in something other than a regular file.
 fn check_values(dataset: &Dataset, depth: usize) -> FileResult<()> {
     let plist = dataset.dcpl().map_err(|e| format!("cannot be opened: {e}; copy or write it again"))?;
     let holder = PathBuf::from(dataset.filename());
@@ -109,7 +109,7 @@ fn check_values(dataset: &Dataset, depth: usize) -> FileResult<()> {
     }
     let directories = Directories::of(&holder, "HDF5_VDS_PREFIX");
     for mapping in vds_sys::mappings(&plist).unwrap_or_default() {
-        // the library opens these to find out how long the dataset is; the others are opened with care before they are read
+        // the library opens these to determine the length of the dataset; others are checked when they are opened
         let now = depth > 0 && (is_pattern(&mapping) || mapping.from == SelectedValues::Other);
         for (file, name) in sources_of(&mapping) {
             let found = match file == Path::new(".") {
@@ -119,7 +119,7 @@ fn check_values(dataset: &Dataset, depth: usize) -> FileResult<()> {
             let Some(first) = found.first() else { break };
             if now && File::open(first).is_ok_and(|file| file.link_exists(&name)) {
                 let file = File::open(first).map_err(|e| e.to_string())?;
-                // what cannot be opened is missing
+                // a dataset that cannot be opened is reported as missing later
                 let _ = open_to_depth(&file, &name, depth - 1)?;
             }
         }
@@ -127,12 +127,12 @@ fn check_values(dataset: &Dataset, depth: usize) -> FileResult<()> {
     Ok(())
 }
 
-/// Whether a mapping stands for files or datasets that may be added.
+/// Reports whether a mapping stands for files or datasets that may be added.
 fn is_pattern(mapping: &Mapping) -> bool {
     mapping.file.to_string_lossy().contains('%') || mapping.dataset.contains('%')
 }
 
-/// The files and datasets of a mapping, those of a pattern without an end.
+/// Iterates over the files and datasets of a mapping; a pattern has [`PATTERN_FILES`] of them.
 fn sources_of(mapping: &Mapping) -> impl Iterator<Item = (PathBuf, String)> + '_ {
     let numbered = |text: &str, number: usize| -> String {
         let parts: Vec<String> = text.split("%%").map(|part| part.replace("%b", &number.to_string())).collect();
@@ -145,11 +145,11 @@ fn sources_of(mapping: &Mapping) -> impl Iterator<Item = (PathBuf, String)> + '_
     })
 }
 
-/// Where the library looks for files that a file names.
+/// Directories in which the library looks for files that another file names.
 struct Directories {
-    /// Those of a variable of the environment,
+    /// Directories from an environment variable.
     prefixes: Vec<PathBuf>,
-    /// and that of the file, also if it was opened through a link.
+    /// Directory of the file, and the one that contains the file if its path is a symbolic link.
     own: Vec<PathBuf>,
 }
 
@@ -164,7 +164,7 @@ impl Directories {
         Directories { prefixes, own: [Some(own), behind].into_iter().flatten().collect() }
     }
 
-    /// Where a file may be, in the library's order.
+    /// Returns the paths at which a file may be, in the library's order.
     fn candidates(&self, named: &Path) -> Vec<PathBuf> {
         let mut places = Vec::new();
         if named.is_absolute() {
@@ -179,23 +179,23 @@ impl Directories {
     }
 }
 
-/// The regular files where the library looks for one.
+/// Returns the regular files at the paths where the library looks for a file.
 ///
 /// # Errors
-/// One that names a file that is something else.
+/// A message about a file there that is not a regular file.
 fn places(named: &Path, directories: &Directories) -> FileResult<Vec<PathBuf>> {
     let candidates = directories.candidates(named);
     candidates.iter().try_for_each(|place| refuse_special(place))?;
     Ok(candidates.into_iter().filter(|place| place.is_file()).collect())
 }
 
-/// Refuses what is there but neither a regular file nor a directory.
+/// Refuses a path at which there is neither a regular file nor a directory.
 fn refuse_special(path: &Path) -> FileResult<()> {
     special_file(path).map_or(Ok(()), |what| Err(format!("{}, {what}", path.shown())))
 }
 
-/// The file of a source of a dataset in the file `holder`, if it exists; `None` if its name is a pattern, which stands for files
-/// that may be added.
+/// Returns the file of a source of a dataset in the file `holder`, if it exists; `None` if its name is a pattern, which
+/// stands for files that may be added.
 pub(super) fn source_file(mapping: &Mapping, holder: &Path) -> Option<Option<PathBuf>> {
     if is_pattern(mapping) {
         return None;
@@ -207,7 +207,8 @@ pub(super) fn source_file(mapping: &Mapping, holder: &Path) -> Option<Option<Pat
     Some(directories.candidates(&mapping.file).into_iter().find(|file| file.is_file()))
 }
 
-/// Files without a header that have the values of a dataset in the file `holder`, where the library looks for them.
+/// Returns the files without a header that contain the values of a dataset in the file `holder`, in the places where
+/// the library looks for them.
 pub(super) fn external_files(holder: &Path, dataset: &Dataset) -> Vec<PathBuf> {
     let listed = dataset.dcpl().map(|plist| plist.external()).unwrap_or_default();
     let prefix = env::var("HDF5_EXTFILE_PREFIX").unwrap_or_default();

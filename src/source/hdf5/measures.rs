@@ -1,4 +1,4 @@
-//! Energy, distance and pixel size that a file gives.
+//! Energy, distance and pixel size in a file.
 
 use super::examine::{Hdf5Reading, examine};
 use super::file::{ChunkCache, open_file};
@@ -9,7 +9,7 @@ use super::{Hdf5Input, Hdf5Measure, Hdf5Measures};
 use crate::error::{Error, Result};
 use hdf5_metno::File;
 
-/// Units of length by their names in files, without a plural.
+/// Units of length with their names in files in the singular.
 const LENGTHS: [(&str, &[&str]); 5] = [
     ("nm", &["nm", "nanometer", "nanometre"]),
     ("um", &["um", "µm", "μm", "micron", "micrometer", "micrometre"]),
@@ -21,7 +21,7 @@ const LENGTHS: [(&str, &[&str]); 5] = [
 /// Units of energy in keV.
 const ENERGIES: [(&str, f64); 4] = [("ev", 1e-3), ("kev", 1.0), ("mev", 1e3), ("j", 1.0 / 1.602_176_634e-16)];
 
-/// What a file says of how its scan was taken; what has no unit, or is not above 0, is left out.
+/// Reads the parameters of the acquisition; values without a unit or not above 0 are left out.
 ///
 /// # Errors
 /// [`Error::Input`] when the file contains no scan.
@@ -30,7 +30,7 @@ pub fn measures(input: &Hdf5Input) -> Result<Hdf5Measures> {
     examine(&Hdf5Reading::Measures { input: input.clone() })?;
     let file = open_file(&input.file, ChunkCache::of(0, 1)).map_err(bad)?;
     let layout = Layout::find(&file, input).map_err(bad)?;
-    // the detector, the instrument, the entry
+    // groups of the detector, the instrument and the entry
     let above = |levels: usize| layout.data.rsplitn(levels + 1, '/').nth(levels).unwrap_or("").to_owned();
     let [detector, instrument, entry] = [above(1), above(2), above(3)];
     let nexus = layout.keys.is_some();
@@ -54,7 +54,7 @@ pub fn measures(input: &Hdf5Input) -> Result<Hdf5Measures> {
     })
 }
 
-/// A number above 0 with its unit in lower case.
+/// Reads a number above 0 with its unit in lower case.
 fn number(file: &File, name: &str) -> Option<(f64, String)> {
     let value = first_number(file, name).filter(|value| value.is_finite() && *value > 0.0)?;
     Some((value, unit_of(file, name)?.to_lowercase()))

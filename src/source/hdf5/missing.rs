@@ -15,7 +15,7 @@ fn missing() -> Error {
 /// Checks that this build reads HDF5.
 ///
 /// # Errors
-/// [`Error::Usage`]: it does not.
+/// [`Error::Usage`], as this build does not.
 pub fn built_in() -> Result<()> {
     Err(missing())
 }
@@ -23,41 +23,41 @@ pub fn built_in() -> Result<()> {
 /// Opens a scan.
 ///
 /// # Errors
-/// Those of [`built_in`].
+/// The errors of [`built_in`].
 pub fn open(_: &Hdf5Input, _: bool, _: u64) -> Result<Stacks> {
     Err(missing())
 }
 
-/// What a file says of how its scan was taken.
+/// Reads the parameters of the acquisition.
 ///
 /// # Errors
-/// Those of [`built_in`].
+/// The errors of [`built_in`].
 pub fn measures(_: &Hdf5Input) -> Result<Hdf5Measures> {
     Err(missing())
 }
 
-/// Whether a file is HDF5; always false in this build.
+/// Reports whether a file is HDF5; always false in this build.
 pub fn is_hdf5(_: &Path) -> bool {
     false
 }
 
-/// File and dataset that a path of a stack means; none in this build.
+/// Returns the file and the dataset that a path of a stack means; `None` in this build.
 pub fn dataset_path(_: &str) -> Option<(&Path, Option<&str>)> {
     None
 }
 
-/// A dataset as a stack.
+/// Opens a dataset as a stack.
 ///
 /// # Errors
-/// Those of [`built_in`].
+/// The errors of [`built_in`].
 pub fn stack(_: &Path, _: Option<&str>, _: &str, _: u64) -> Result<Stack> {
     Err(missing())
 }
 
-/// Contents of a file.
+/// Describes the contents of a file.
 ///
 /// # Errors
-/// Those of [`built_in`].
+/// The errors of [`built_in`].
 pub fn contents(_: &Path) -> Result<Hdf5Contents> {
     Err(missing())
 }

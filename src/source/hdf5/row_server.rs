@@ -1,6 +1,6 @@
-//! Rows that the library reads in a process of its own: a crash ends that process, and the program reports it.
+//! Rows that the library reads in a separate process: a crash ends only that process, and the program reports it.
 //!
-//! [`serve`](super::serve()) is what that process does.
+//! [`serve`](super::serve()) runs in that process.
 
 use super::FileResult;
 use super::examine::{Hdf5Reading, library_failure, program, start};
@@ -12,18 +12,18 @@ use std::path::PathBuf;
 use std::process::{Child, ChildStdin, ChildStdout};
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// A process that reads rows of one dataset.
+/// Process that reads rows of one dataset.
 struct RowServer {
     child: Child,
     requests: ChildStdin,
     answers: ChildStdout,
 }
 
-/// One for each dataset, from its first row on; they end with the program, whose requests they wait for.
+/// One process for each dataset whose rows are read. They wait for requests of the program, and end with it.
 type RowServers = HashMap<(PathBuf, String), Arc<Mutex<RowServer>>>;
 
-/// Rows of a frame in so many bytes, as `Volume::read_library` gives them, from a process of its own; `None` if files are
-/// read by this one.
+/// Reads rows of a frame, which have `bytes` bytes, in a separate process as `Volume::read_library` returns them;
+/// `None` if this process reads files itself.
 pub(super) fn served(
     dataset: &Dataset,
     frame: usize,
@@ -66,7 +66,7 @@ impl RowServer {
         }
     }
 
-    /// The answer of the process; an error, if it gives none.
+    /// Requests rows and returns the answer of the process, or an error if it gives none.
     fn ask(&mut self, frame: usize, rows: &Range<usize>, bytes: usize) -> io::Result<FileResult<Vec<u8>>> {
         let request = [frame, rows.start, rows.end].map(|number| (number as u64).to_ne_bytes());
         self.requests.write_all(request.as_flattened())?;
@@ -80,16 +80,16 @@ impl RowServer {
         }
     }
 
-    /// The error of a process that gave no answer.
+    /// Ends a process that gave no answer, and returns the error about it.
     fn end<T>(&mut self) -> FileResult<T> {
-        // one that has ended keeps its status, another would wait for the next request
+        // a process that has ended keeps its status; any other would wait for the next request
         let _ = self.child.kill();
         let status = self.child.wait().map_err(|e| format!("cannot be read: {e}; copy or write the file again"))?;
         library_failure(status)
     }
 }
 
-/// Numbers of a message.
+/// Reads the numbers of a message.
 pub(super) fn read_numbers<const N: usize>(input: &mut impl Read) -> io::Result<[u64; N]> {
     let mut numbers = [[0; 8]; N];
     input.read_exact(numbers.as_flattened_mut())?;

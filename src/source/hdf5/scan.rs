@@ -18,8 +18,7 @@ pub fn built_in() -> Result<()> {
     Ok(())
 }
 
-/// Opens a scan. `angles` tells whether angles are read from the file; the library caches chunks in a part of `memory`, in
-/// bytes.
+/// Opens a scan. `angles` tells whether angles are read from the file; chunks may take a part of `memory`, in bytes.
 ///
 /// # Errors
 /// [`Error::Input`] when the file is not an HDF5 file, contains no scan or several, or its parts are inconsistent.
@@ -41,7 +40,7 @@ pub fn open(input: &Hdf5Input, angles: bool, memory: u64) -> Result<Stacks> {
     Ok(Stacks { held, ..stacks(scan)? })
 }
 
-/// A scan: the frames of each kind, and related data.
+/// Parts of a scan: the frames of each kind, and related data.
 struct ScanParts {
     projections: Selection,
     flats: Option<Selection>,
@@ -60,7 +59,7 @@ fn read(input: &Hdf5Input, file: &hdf5::File, layout: &Layout, angles: bool, mem
         Some(keys) => Roles::read(file, keys, &data)?,
         None => Roles { projections: (0..data.frames()).collect(), ..Roles::default() },
     };
-    // datasets and files that are given replace frames marked by keys
+    // given datasets and files replace frames marked by keys
     if input.flats.is_some() {
         (roles.flats, roles.flats2, roles.between) = Default::default();
     }
@@ -119,7 +118,7 @@ fn stacks(scan: ScanParts) -> Result<Stacks> {
     })
 }
 
-/// Roles of the frames.
+/// Roles of the frames of a dataset.
 #[derive(Default)]
 struct Roles {
     projections: Vec<usize>,
@@ -196,14 +195,14 @@ impl Roles {
         notes
     }
 
-    /// The values for the projections from a list with one value for each projection, or one for each frame.
+    /// Returns the values for the projections from a list with one value for each projection, or one for each frame.
     fn pick(&self, values: &[f64], frames: usize, name: &str) -> FileResult<Vec<f64>> {
         let mut exposed = [self.projections.as_slice(), &self.returns].concat();
         exposed.sort_unstable();
         let values: Vec<f64> = match values.len() {
             n if n == frames => self.projections.iter().map(|&frame| values[frame]).collect(),
             n if n == self.projections.len() => values.to_vec(),
-            // one for each projection, those that were taken again, too
+            // one for each projection, including those that were taken again
             n if n == exposed.len() => {
                 let all = exposed.iter().zip(values);
                 all.filter(|(frame, _)| self.projections.binary_search(frame).is_ok())
@@ -231,20 +230,20 @@ impl Roles {
     }
 }
 
-/// Slices as nabu and `fbp reconstruct` lay them out.
+/// Path of slices in files that nabu and `fbp reconstruct` write.
 const SLICES: &str = "/entry/reconstruction/results/data";
-/// File and dataset that a path of a stack means: `FILE::/DATASET`, or an HDF5 file alone.
+/// Returns the file and the dataset that a path of a stack means: `FILE::/DATASET`, or an HDF5 file alone.
 pub fn dataset_path(spec: &str) -> Option<(&Path, Option<&str>)> {
     let (file, dataset) = spec.split_once("::").map_or((spec, None), |(file, dataset)| (file, Some(dataset)));
     let file = Path::new(file);
     (file.is_file() && is_hdf5(file)).then_some((file, dataset))
 }
 
-/// A dataset of three dimensions as a stack of pages: the one that is named, or that of slices as
-/// `fbp reconstruct` writes it. Chunks may take a part of `memory`, in bytes.
+/// Opens a dataset of three dimensions as a stack of pages: the named one, or that of slices as `fbp reconstruct`
+/// writes it. Chunks may take a part of `memory`, in bytes.
 ///
 /// # Errors
-/// [`Error::Input`] when there is none.
+/// [`Error::Input`] when there is no such dataset.
 pub fn stack(path: &Path, dataset: Option<&str>, flag: &str, memory: u64) -> Result<Stack> {
     let bad = |message: String| Error::Input(format!("{flag}: {}: {message}", path.shown()));
     const ADVICE: &str = "is an HDF5 file; give it with --hdf5, which reads projections, fields and angles, or as \
@@ -273,7 +272,7 @@ pub fn stack(path: &Path, dataset: Option<&str>, flag: &str, memory: u64) -> Res
     Selection { volume, frames }.stack(flag, notes)
 }
 
-/// What `fbp info` prints about a file: its datasets and lists of numbers, and the scan that `--hdf5` would read.
+/// Describes a file for `fbp info`: its datasets and lists of numbers, and the scan that `--hdf5` would read.
 ///
 /// # Errors
 /// [`Error::Input`] when it is not an HDF5 file.

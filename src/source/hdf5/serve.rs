@@ -1,4 +1,4 @@
-//! The process that reads rows for the program, which asks for them as in `row_server`.
+//! Process that reads rows for the program, which requests them in `row_server`.
 
 use super::examine::renew_time;
 use super::file::{ChunkCache, open_file};
@@ -8,7 +8,7 @@ use crate::error::Result;
 use std::io::{self, Write};
 use std::path::Path;
 
-/// In the process that reads: answers requests until there are no more.
+/// Answers requests in the process that reads, until there are no more.
 pub fn serve(file: &Path, dataset: &str, cache: (u64, u64)) -> Result<()> {
     let (slots, bytes) = cache;
     let volume = open_file(file, ChunkCache { bytes, slots })

@@ -1,4 +1,4 @@
-//! The source files of a virtual dataset. The library silently reads missing ones as fill values.
+//! Source files of a virtual dataset. The library silently reads missing ones as fill values.
 
 use super::FileResult;
 use super::datasets::chunk_bytes;
@@ -19,17 +19,18 @@ const NAMED: usize = 4;
 #[derive(Default)]
 pub(super) struct Sources {
     pub files: Vec<PathBuf>,
-    /// Number of datasets that are stored in chunks, and size of the largest chunk in bytes.
+    /// Number of datasets that are stored in chunks.
     pub chunked: u64,
+    /// Size of the largest chunk in bytes.
     pub chunk: u64,
 }
 
-/// All sources of a virtual dataset, including those of nested virtual datasets.
+/// Returns all sources of a virtual dataset, including those of nested virtual datasets.
 ///
 /// `holder` is the file that contains the dataset.
 ///
 /// # Errors
-/// Lists sources that are missing, cannot be opened, or need a filter that the library lacks.
+/// A list of sources that are missing, cannot be opened, or need a filter that the library lacks.
 pub(super) fn sources(holder: &Path, dataset: &Dataset) -> FileResult<Sources> {
     let mut search = SourceSearch::default();
     search.follow(holder, dataset, DEPTH)?;
@@ -77,7 +78,7 @@ impl SourceSearch {
             if path != holder && !self.found.files.contains(&path) {
                 self.found.files.push(path.clone());
             }
-            // the library would wait for a queue
+            // the library would wait forever for a named pipe
             if let Err(error) = open_regular(&path) {
                 self.missing(format!("{} ({error})", path.display()));
                 continue;

@@ -1,4 +1,4 @@
-//! Numbers and texts besides the frames: angles, keys, units.
+//! Numbers and texts other than the frames: angles, keys, units.
 
 use super::FileResult;
 use super::datasets::{MAX_FRAMES, shape};
@@ -10,7 +10,7 @@ use hdf5_metno::{Container, Dataset, File};
 /// Longest text that is read, in bytes.
 const LONGEST: usize = 256;
 
-/// The text of an attribute or dataset, the first if it holds several.
+/// Returns the text of an attribute or dataset, the first one if it holds several.
 pub(super) fn text(container: &Container) -> Option<String> {
     if container.size() == 0 || container.size() > LONGEST {
         return None;
@@ -42,7 +42,7 @@ fn opened(file: &File, name: &str) -> FileResult<Dataset> {
     })
 }
 
-/// All numbers of a list.
+/// Reads all numbers of a list.
 pub(super) fn numbers(file: &File, name: &str) -> FileResult<Vec<f64>> {
     let dataset = opened(file, name)?;
     values(&dataset, name)
@@ -65,20 +65,20 @@ fn values(dataset: &Dataset, name: &str) -> FileResult<Vec<f64>> {
     }
 }
 
-/// Spans of angles without a unit that are taken as radians: a half or whole turn, or most of it.
+/// Spans of angles without a unit that are taken as radians: half a turn or a whole turn, or most of it.
 const RADIANS: std::ops::RangeInclusive<f64> = 2.5..=6.5;
 
-/// The angles of a dataset.
+/// Angles in a dataset.
 pub(super) struct Angles {
     pub name: String,
     pub degrees: Vec<f64>,
-    /// As the file says it.
+    /// Unit as given in the file.
     pub unit: Option<String>,
     /// Note for the user about the unit.
     pub note: Option<String>,
 }
 
-/// Reads angles in any unit.
+/// Reads angles in degrees or radians.
 pub(super) fn angles(file: &File, name: &str) -> FileResult<Angles> {
     let dataset = opened(file, name)?;
     let values = values(&dataset, name)?;
@@ -107,17 +107,17 @@ pub(super) fn angles(file: &File, name: &str) -> FileResult<Angles> {
     Ok(Angles { name: name.to_owned(), degrees, unit: Some(unit), note: None })
 }
 
-/// The first number of a dataset.
+/// Returns the first number of a dataset.
 pub(super) fn first_number(file: &File, name: &str) -> Option<f64> {
     values(&links::dataset(file, name).ok()?, name).ok()?.first().copied()
 }
 
-/// The unit of a dataset.
+/// Returns the unit of a dataset.
 pub(super) fn unit_of(file: &File, name: &str) -> Option<String> {
     unit(&links::dataset(file, name).ok()?)
 }
 
-/// A length with its unit, such as `0.65 um`.
+/// Returns a length with its unit, such as `0.65 um`.
 pub(super) fn length_of(file: &File, name: &str) -> Option<String> {
     Some(format!("{} {}", first_number(file, name)?, unit_of(file, name)?))
 }

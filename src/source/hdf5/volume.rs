@@ -1,4 +1,4 @@
-//! Datasets of frames: their requirements, and reading rows of them.
+//! Datasets of frames: checks of their form, and reading of their rows.
 
 use super::FileResult;
 use super::datasets::{MAX_FRAMES, chunk_bytes, files, shape, stored};
@@ -25,39 +25,40 @@ use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// Byte order of what the library hands out.
+/// Byte order of the values that the library returns.
 const NATIVE_BIG: bool = cfg!(target_endian = "big");
 
-/// A dataset `[frame][row][bin]`, or a single frame `[row][bin]`.
+/// Dataset `[frame][row][bin]`, or a single frame `[row][bin]`.
 #[derive(Clone, Debug)]
 pub(super) struct Volume {
     pub name: String,
     dataset: Dataset,
-    /// Whether the dataset has two dimensions.
+    /// True if the dataset has two dimensions.
     single: bool,
-    /// Frames, rows, bins.
+    /// Number of frames, rows and bins.
     shape: [usize; 3],
     sample: SampleType,
     access: Access,
     /// The file that contains the values, files that link to it, and the sources of a virtual dataset.
     files: Vec<PathBuf>,
-    /// Which of them are external storage: values in files without a header.
+    /// Indices in `files` of external storage, that is, of values in files without a header.
     external: Range<usize>,
-    /// Number of datasets that are stored in chunks: this one or its sources; and size of the largest chunk in bytes.
+    /// Number of datasets that are stored in chunks: this one or its sources.
     chunked: u64,
+    /// Size of the largest chunk in bytes.
     chunk: u64,
 }
 
-/// How values are read.
+/// Way in which values are read.
 #[derive(Clone, Debug)]
 enum Access {
-    /// Without the library, on all threads;
+    /// Without the library, on all threads.
     Direct(Arc<DirectValues>),
-    /// by the library.
+    /// By the library.
     Library,
 }
 
-/// Why a dataset cannot be opened.
+/// Returns the reason why a dataset cannot be opened.
 fn not_opened(message: &str) -> String {
     let advice = advice_for(message, "choose one of those that fbp info lists");
     format!("cannot be opened as a dataset: {message}; {advice}")
@@ -69,7 +70,7 @@ impl Volume {
         Volume::of(path, file, name, memory, None)
     }
 
-    /// The same for flats or darks, which may be a single averaged frame; `flag` names them.
+    /// Opens a dataset of flats or darks, which may be a single averaged frame; `flag` names them.
     pub fn open_field(path: &Path, file: &File, name: &str, memory: u64, flag: &str) -> FileResult<Volume> {
         Volume::of(path, file, name, memory, Some(flag))
     }
@@ -85,7 +86,7 @@ impl Volume {
         let (name, external) = (name.to_owned(), 0..0);
         let mut volume = Volume { name, dataset, single, shape, sample, access, files, external, chunked: 0, chunk: 0 };
         if volume.dataset.storage_size() == 0 && volume.dataset.layout() != Layout::Virtual {
-            // a filter may be what has kept them from being written
+            // a missing filter may have prevented the data from being written
             filters(&volume.dataset).map_err(bad)?;
             return Err(bad("has a shape, but no data was written to it; copy or write the file again".into()));
         }
@@ -96,7 +97,7 @@ impl Volume {
         Ok(volume)
     }
 
-    /// Checks that the library can read all values, and finds out what it needs for that.
+    /// Checks that the library can read all values, and determines the files and chunks that it needs for that.
     fn prepare_library(&mut self) -> FileResult<()> {
         filters(&self.dataset)?;
         if let Some(bytes) = chunk_bytes(&self.dataset) {
@@ -121,12 +122,12 @@ impl Volume {
         self.shape[0]
     }
 
-    /// Number of datasets whose chunks the library caches.
+    /// Returns the number of datasets whose chunks the library caches.
     pub fn chunked(&self) -> u64 {
         self.chunked
     }
 
-    /// Bytes that chunks may take during reading: those that are kept, and those that are decoded.
+    /// Returns the number of bytes that chunks may take during reading, both kept ones and those being decoded.
     pub fn held(&self, cache: ChunkCache) -> u64 {
         if let Access::Direct(values) = &self.access {
             return values.held;
@@ -137,19 +138,19 @@ impl Volume {
         (self.chunked * cache.bytes).min(all) + tables + 2 * self.chunk
     }
 
-    /// Width and height of a frame in pixels.
+    /// Returns the width and height of a frame in pixels.
     pub fn size(&self) -> (usize, usize) {
         let [_, height, width] = self.shape;
         (width, height)
     }
 
-    /// Type and storage in words.
+    /// Describes type and storage in words.
     pub fn stored(&self) -> String {
         stored(&self.dataset)
     }
 
-    /// How samples are handed out: as they lie in the file, or as the library turns them into this machine's byte order. Those
-    /// of 64 bits become f32.
+    /// Returns the form in which rows are read: as stored in the file, or in this machine's byte order if the
+    /// library reads them. Samples of 64 bits and 16-bit floats become f32.
     fn samples(&self) -> StoredSamples {
         let big_endian = match &self.access {
             Access::Direct(values) => values.big_endian,
@@ -163,7 +164,7 @@ impl Volume {
         }
     }
 
-    /// Notes for the user: chunks that were never written.
+    /// Returns notes for the user about chunks that were never written.
     pub fn notes(&self) -> Vec<String> {
         let (Some(chunk), Some(written)) = (self.dataset.chunk(), self.dataset.num_chunks()) else { return Vec::new() };
         let chunks: usize =
@@ -178,7 +179,7 @@ impl Volume {
         }
     }
 
-    /// How values are read without the library, if they are stored in a known way, and of a type that is converted here.
+    /// Returns the way to read values without the library, if storage and sample type are supported here.
     fn direct(&mut self, memory: u64, repeatedly: bool) -> FileResult<Option<Access>> {
         let kind = self.dataset.dtype().map_err(|e| format!("has no type: {e}; copy or write the file again"))?;
         let native = native(self.sample).is_some_and(|native| native == kind);
@@ -198,7 +199,7 @@ impl Volume {
         };
         let Some(values) = DirectValues::find(&of, &mut self.files)? else { return Ok(None) };
         if !certain {
-            // a comparison needs all filters
+            // the comparison needs all filters
             filters(&self.dataset)?;
             if !self.agrees(&values)? {
                 return Ok(None);
@@ -207,7 +208,8 @@ impl Volume {
         Ok(Some(Access::Direct(Arc::new(values))))
     }
 
-    /// Whether some rows agree with those of the library: a type of the other byte order may also differ in its bit layout.
+    /// Reports whether some rows agree with those of the library, as a type of the other byte order may also differ in
+    /// its bit layout.
     fn agrees(&self, values: &DirectValues) -> FileResult<bool> {
         let file =
             open_regular(&self.files[0]).map_err(|e| format!("cannot be read: {e}; copy or write the file again"))?;
@@ -224,7 +226,7 @@ impl Volume {
         Ok(true)
     }
 
-    /// Number of the file that has a frame.
+    /// Returns the index of the file that contains a frame.
     fn file_of(&self, frame: usize) -> usize {
         match &self.access {
             Access::Direct(values) => values.file_of(frame),
@@ -239,7 +241,7 @@ impl Volume {
         }
     }
 
-    /// Reads rows as [`samples`](Self::samples) says; samples have up to 32 bits.
+    /// Reads rows in the form of [`samples`](Self::samples); samples have up to 32 bits.
     fn read_stored(&self, file: &std::fs::File, frame: usize, rows: &Range<usize>, out: &mut [u8]) -> FileResult<()> {
         match &self.access {
             Access::Direct(values) => values.read_stored(file, frame, rows, out),
@@ -256,8 +258,8 @@ impl Volume {
         self.read_library(frame, rows, |samples| to_f32(samples, kind, NATIVE_BIG, out))
     }
 
-    /// Hands rows of a dataset that is not plain to `take`, as [`samples`](Self::samples) says. The library changes the byte
-    /// order and fills unused bits; whole numbers stay what they are.
+    /// Passes rows that the library reads to `take`, in the form of [`samples`](Self::samples). The library changes the
+    /// byte order and fills unused bits; integers keep their values.
     pub fn read_library(&self, frame: usize, rows: &Range<usize>, take: impl FnOnce(&[u8])) -> FileResult<()> {
         let bytes = rows.len() * self.size().0 * self.samples().sample.bytes();
         if let Some(samples) = served(&self.dataset, frame, rows, bytes) {
@@ -305,14 +307,14 @@ pub(super) struct Selection {
 }
 
 impl Selection {
-    /// The frames as a stack; `flag` is used in messages.
+    /// Makes a stack of the frames; `flag` is used in messages.
     ///
     /// # Errors
     /// [`Error::Input`](crate::error::Error::Input) when one of the files cannot be opened.
     pub fn stack(self, flag: &str, notes: Vec<String>) -> Result<Stack> {
         let spec = format!("{} {}", self.volume.files[0].display(), self.volume.name);
         let paths = self.volume.files.clone();
-        // the other files link to those with values
+        // other files only link to those with values
         let used: HashSet<usize> = self.frames.iter().map(|&frame| self.volume.file_of(frame)).collect();
         // projections, flats before and after, and darks may be frames of one dataset
         let keep = may_stay_open(4 * used.len());
@@ -357,7 +359,7 @@ struct VolumeFrames {
 }
 
 impl VolumeFrames {
-    /// Reads a frame from its file. External storage must not change, either.
+    /// Calls `read` with the file of a frame, and checks that neither this file nor external storage has changed.
     fn read(&self, frame: usize, read: impl FnOnce(&std::fs::File) -> FileResult<()>) -> Result<()> {
         self.files.read(self.selection.file_of(frame), read)?;
         self.selection.volume.external.clone().try_for_each(|index| self.files.read(index, |_| Ok(())))
@@ -418,7 +420,7 @@ impl Frames for VolumeFrames {
     }
 }
 
-/// The shape, checked; a field, which this flag names, may be one frame.
+/// Returns the shape after checking it; a field, which is named by the flag `field`, may be a single frame.
 fn sides(dataset: &Dataset, field: Option<&str>) -> FileResult<[usize; 3]> {
     let text = shape(dataset);
     let [frames, height, width] = match (&dataset.shape()[..], field.is_some()) {
@@ -474,7 +476,7 @@ fn sample_type(dataset: &Dataset) -> FileResult<SampleType> {
     Ok(sample)
 }
 
-/// The type in native byte order.
+/// Returns the HDF5 type of samples in native byte order.
 fn native(sample: SampleType) -> Option<Datatype> {
     let kind = match sample {
         SampleType::U8 => Datatype::from_type::<u8>(),
@@ -492,7 +494,7 @@ fn native(sample: SampleType) -> Option<Datatype> {
     kind.ok()
 }
 
-/// Range of the positions of the values in rows of a frame.
+/// Returns the range of the positions of the values in rows of a frame.
 fn values(width: usize, height: usize, frame: usize, rows: &Range<usize>) -> Range<u64> {
     let at = |row: usize| (frame as u64 * height as u64 + row as u64) * width as u64;
     at(rows.start)..at(rows.end)

@@ -23,7 +23,7 @@ pub fn natural(a: &str, b: &str) -> Ordering {
     a.cmp(b) // numbers that differ by leading zeros only
 }
 
-/// A name split into texts and the numbers between them, without leading zeros.
+/// Name split into texts and the numbers between them, which are without leading zeros.
 struct Name<'a> {
     texts: Vec<&'a str>,
     numbers: Vec<&'a str>,
@@ -45,32 +45,32 @@ impl<'a> Name<'a> {
     }
 }
 
-/// What is known of files besides their names.
+/// Information about files besides their names.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct NamesOf {
-    /// Frames of a field: their order does not matter.
+    /// True for frames of a field, whose order does not matter.
     pub field: bool,
-    /// The number in the names, from 1, that the user has chosen.
+    /// Number in the names, counted from 1, that the user has chosen as the order.
     pub by: Option<usize>,
-    /// Whether a glob selected the files, and not a directory.
+    /// True if a glob selected the files, false if a directory did.
     pub glob: bool,
 }
 
-/// Files in order.
+/// Files in order, with notes about it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Arranged {
-    /// Indices of the names.
+    /// Indices of the names, in order.
     pub order: Vec<usize>,
-    /// By which number, where there is a choice.
+    /// Number in the names that is the order, in words, where there is a choice.
     pub note: Option<String>,
     /// Numbers that no file has.
     pub gaps: Option<Gaps>,
 }
 
-/// Numbers the names of one scan, which are alike but for their numbers, in the order of the scan.
+/// Arranges the names of one scan, which are alike except for their numbers, in the order of the scan.
 ///
-/// If several numbers vary, the one that counts up by one is the order. An error text says which files do not belong, or which
-/// orders there are. Fewer than three names with numbers always pass.
+/// If several numbers vary, the one that counts up by one is the order. Fewer than three names with numbers always
+/// pass. An error text lists the files that do not belong, or the possible orders.
 pub fn arrange(names: &[String], of: NamesOf) -> Result<Arranged, String> {
     check_kinds(names, of)?;
     let mut natural_order: Vec<usize> = (0..names.len()).collect();
@@ -105,7 +105,7 @@ pub fn arrange(names: &[String], of: NamesOf) -> Result<Arranged, String> {
     }
 }
 
-/// Names, their numbers, and their natural order.
+/// Names, the columns of their numbers, and their natural order.
 struct Sorted<'a> {
     names: &'a [String],
     columns: &'a [NumberColumn],
@@ -113,7 +113,8 @@ struct Sorted<'a> {
 }
 
 impl Sorted<'_> {
-    /// Indices of the names by the numbers at one place, and where these are equal by the others.
+    /// Returns the indices of the names ordered by the numbers at one place, and by the other numbers where these are
+    /// equal.
     fn order(&self, place: usize) -> Vec<usize> {
         let mut order = self.natural.to_vec();
         let values = &self.columns[place].values;
@@ -121,13 +122,13 @@ impl Sorted<'_> {
         order
     }
 
-    /// Some names at the beginning of an order.
+    /// Returns the first few names of an order, for messages.
     fn begin(&self, order: &[usize]) -> String {
         let list: Vec<_> = order.iter().take(3).map(|&index| self.names[index].as_str()).collect();
         list.join(", ") + if order.len() > 3 { ", .." } else { "" }
     }
 
-    /// Two names that have the same numbers.
+    /// Returns an error text that names two files with the same numbers.
     fn same(&self, order: &[usize]) -> String {
         let key = |index: usize| self.columns.iter().map(move |column| &column.values[index]);
         let pair = order.windows(2).find(|pair| key(pair[0]).eq(key(pair[1])));
@@ -138,14 +139,14 @@ impl Sorted<'_> {
         )
     }
 
-    /// Whether two names have the same numbers.
+    /// Reports whether two names have the same numbers.
     fn has_same(&self) -> bool {
         let mut seen = HashSet::new();
         let key = |index: usize| self.columns.iter().map(|column| &column.values[index]).collect::<Vec<_>>();
         !(0..self.names.len()).all(|index| seen.insert(key(index)))
     }
 
-    /// By the only number that varies.
+    /// Arranges the names by the only number that varies.
     fn by_one(&self, place: usize) -> Result<Arranged, String> {
         let order = self.order(place);
         if !self.columns[place].is_distinct() && self.names.len() > 2 {
@@ -154,7 +155,7 @@ impl Sorted<'_> {
         Ok(Arranged { order, note: None, gaps: self.columns[place].gaps() })
     }
 
-    /// By the number that the user has chosen.
+    /// Arranges the names by the number that the user has chosen.
     fn by_choice(&self, by: usize) -> Result<Arranged, String> {
         let count = self.columns.len();
         if by == 0 || by > count {
@@ -177,7 +178,8 @@ impl Sorted<'_> {
         Ok(Arranged { order, note, gaps: if distinct { column.gaps() } else { None } })
     }
 
-    /// By the one of several numbers that counts up by one, or the only order that there is.
+    /// Arranges the names by the only number of several that counts up by one, or in the only order that all numbers
+    /// agree on.
     fn by_counter(&self, varying: &[usize], of: NamesOf) -> Result<Arranged, String> {
         if self.has_same() {
             return Err(self.same(self.natural));
@@ -223,7 +225,7 @@ impl Sorted<'_> {
         ))
     }
 
-    /// A name that alone differs from all others in a number, of several that vary.
+    /// Returns the index of a name that alone differs from all others in one of several varying numbers.
     fn odd(&self, varying: &[usize]) -> Option<usize> {
         if self.names.len() < 4 {
             return None;
@@ -237,7 +239,7 @@ impl Sorted<'_> {
     }
 }
 
-/// What a word in a name says of a frame.
+/// Returns the kind of field, flats or darks, that a word in a name indicates.
 fn kind(name: &str) -> Option<&'static str> {
     let words = name.split(|c: char| !c.is_alphabetic()).map(str::to_lowercase);
     words.into_iter().find_map(|word| match word.as_str() {
@@ -247,7 +249,7 @@ fn kind(name: &str) -> Option<&'static str> {
     })
 }
 
-/// Refuses flats, darks and projections together.
+/// Refuses a mixture of flats, darks and other frames.
 fn check_kinds(names: &[String], of: NamesOf) -> Result<(), String> {
     let first = |wanted: Option<&str>| names.iter().find(|name| kind(name) == wanted);
     let (flat, dark, other) = (first(Some("flats")), first(Some("darks")), first(None));
@@ -274,7 +276,7 @@ fn no_number(names: &[String], natural: &[usize]) -> String {
     )
 }
 
-/// Names that are not like most others.
+/// Returns an error text that lists the names that are not like most others.
 fn stray(names: &[String], of: NamesOf) -> String {
     let cut: Vec<Name> = names.iter().map(|name| Name::new(name)).collect();
     let mut schemes: HashMap<&[&str], usize> = HashMap::new();
@@ -339,20 +341,20 @@ mod tests {
         }
     }
 
-    /// The names in order.
+    /// Returns the names in the order of the scan.
     fn arranged(list: &[&str], of: NamesOf) -> Result<(Vec<String>, Arranged), String> {
         let names = names(list);
         let arranged = arrange(&names, of)?;
         Ok((arranged.order.iter().map(|&index| names[index].clone()).collect(), arranged))
     }
 
-    /// Names of files `0..count`, in an order that helps nobody.
+    /// Returns the names of files `0..count`, shuffled.
     fn shuffled(count: usize, name: impl Fn(usize) -> String) -> Vec<String> {
         let step = (1..).map(|i| 7 * i + 5).find(|step| (2..=*step).all(|d| step % d != 0 || count % d != 0)).unwrap();
         (0..count).map(|i| name(i * step % count)).collect()
     }
 
-    /// Whether names are put into the order of their numbers.
+    /// Asserts that names are arranged in the order of their numbers.
     fn assert_ordered(what: &str, count: usize, name: impl Fn(usize) -> String) {
         let list = shuffled(count, &name);
         let arranged = arrange(&list, NamesOf::default()).unwrap_or_else(|e| panic!("{what}: {e}"));

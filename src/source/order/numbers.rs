@@ -1,16 +1,16 @@
-//! Numbers in file names, and what they have in common in the names of a scan.
+//! Numbers in file names, and the form that they share in the names of a scan.
 
 use std::cmp::Ordering;
 use std::collections::HashSet;
 use std::ops::Range;
 
-/// A number in a name, exact, however many digits it has.
+/// Exact number in a name, of any number of digits.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct NameNumber {
     negative: bool,
-    /// Without leading zeros.
+    /// Digits before the point, without leading zeros.
     whole: String,
-    /// Without trailing zeros.
+    /// Digits after the point, without trailing zeros.
     fraction: String,
 }
 
@@ -20,7 +20,7 @@ impl NameNumber {
         NameNumber { negative: negative && !(whole.is_empty() && fraction.is_empty()), whole, fraction }
     }
 
-    /// The number times a power of ten, if that is a whole number that fits.
+    /// Returns the number times `10^digits`, if this is a whole number that fits.
     fn scaled(&self, digits: usize) -> Option<i128> {
         let text = format!("0{}{:0<digits$}", self.whole, self.fraction);
         let value: i128 = text.parse().ok()?;
@@ -48,17 +48,17 @@ impl PartialOrd for NameNumber {
     }
 }
 
-/// How the numbers at one place of the names are written.
+/// Notation of the numbers at one place of the names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NumberForm {
     Decimal,
-    /// With so many digits.
+    /// Hexadecimal numbers with this number of digits.
     Hexadecimal(usize),
-    /// A date with a time, whose digits are taken as one number.
+    /// Date with a time, whose digits are taken as one number.
     Time,
 }
 
-/// The numbers at one place of the names, one for each name.
+/// Numbers at one place of the names, one for each name.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NumberColumn {
     pub form: NumberForm,
@@ -70,30 +70,30 @@ impl NumberColumn {
         self.values.windows(2).any(|pair| pair[0] != pair[1])
     }
 
-    /// Whether every value is there once.
+    /// Reports whether all values differ.
     pub fn is_distinct(&self) -> bool {
         self.values.iter().collect::<HashSet<_>>().len() == self.values.len()
     }
 
-    /// Whether the values are all whole numbers from one to another, each once.
+    /// Reports whether the sorted values are consecutive whole numbers, each of which occurs once.
     pub fn counts_by_one(&self) -> bool {
         let Some(values) = self.whole(0).filter(|_| self.form != NumberForm::Time) else { return false };
         values.windows(2).all(|pair| pair[1] == pair[0] + 1)
     }
 
-    /// The values times a power of ten in ascending order, if they are then whole.
+    /// Returns the values times `10^digits` in ascending order, if all of them are then whole.
     fn whole(&self, digits: usize) -> Option<Vec<i128>> {
         if self.values.iter().any(|value| value.fraction.len() > digits) {
             return None;
         }
         let mut values = self.values.iter().map(|value| value.scaled(digits)).collect::<Option<Vec<_>>>()?;
         values.sort_unstable();
-        // so that differences fit
+        // keeps differences of values within range
         let limit = i128::MAX / 4;
         values.iter().all(|value| value.abs() < limit).then_some(values)
     }
 
-    /// The numbers that are missing between the smallest and the largest; a constant step is no gap.
+    /// Returns the numbers that are missing between the smallest and the largest; a constant step is not a gap.
     pub fn gaps(&self) -> Option<Gaps> {
         if self.form == NumberForm::Time {
             return None;
@@ -129,7 +129,7 @@ impl NumberColumn {
         Some(Gaps::Some { numbers: list.join(", ") + dots, count: missing as usize })
     }
 
-    /// A scaled number as people write it.
+    /// Formats a value that was multiplied by `10^digits` as it is written in names.
     fn written(&self, value: i128, digits: usize) -> String {
         match self.form {
             NumberForm::Hexadecimal(width) => format!("{value:0width$x}"),
@@ -146,9 +146,9 @@ impl NumberColumn {
 /// Numbers that are missing in names.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Gaps {
-    /// These, in words, and how many they are.
+    /// Missing numbers as a list for messages, and how many are missing.
     Some { numbers: String, count: usize },
-    /// More than there are: the numbers do not count.
+    /// More missing numbers than files, which means that the numbers do not count files.
     Everywhere,
 }
 
@@ -156,7 +156,7 @@ fn gcd(a: i128, b: i128) -> i128 {
     if b == 0 { a } else { gcd(b, a % b) }
 }
 
-/// A number as it stands in a name.
+/// Number as it is written in a name.
 #[derive(Clone, Copy, Debug)]
 struct Token<'a> {
     sign: Option<char>,
@@ -171,7 +171,7 @@ impl Token<'_> {
         if self.exponent == 0 {
             return NameNumber::new(negative, self.whole, self.fraction);
         }
-        // the point moves
+        // the exponent moves the point
         let digits = format!("{}{}", self.whole, self.fraction);
         let point = self.whole.len() as i32 + self.exponent;
         match point {
@@ -183,13 +183,13 @@ impl Token<'_> {
         }
     }
 
-    /// Whole, without a sign, of so many digits.
+    /// Reports whether the number is whole, without a sign, and has this number of digits.
     fn is_plain(&self, digits: usize) -> bool {
         self.sign.is_none() && self.fraction.is_empty() && self.exponent == 0 && self.whole.len() == digits
     }
 }
 
-/// A name as texts and the numbers between them.
+/// Name split into texts and the numbers between them.
 struct Split<'a> {
     texts: Vec<&'a str>,
     tokens: Vec<Token<'a>>,
@@ -203,8 +203,8 @@ fn digits_at(text: &str, from: usize) -> usize {
 }
 
 impl<'a> Split<'a> {
-    /// Splits a name. With `decimals`, a point between two groups of digits makes one number of them, unless there are three
-    /// groups or more, as in a date.
+    /// Splits a name. With `decimals`, two groups of digits with a point between them are one number, unless there are
+    /// three groups or more, as in a date.
     fn new(name: &'a str, decimals: bool) -> Split<'a> {
         let (mut texts, mut tokens, mut from) = (Vec::new(), Vec::new(), 0);
         let mut in_chain = false;
@@ -241,7 +241,7 @@ impl<'a> Split<'a> {
     }
 }
 
-/// An exponent with its sign at the beginning of a text, and its bytes.
+/// Returns the exponent with its sign at the beginning of a text, and its length in bytes.
 fn exponent_at(text: &str) -> Option<(i32, usize)> {
     let rest = text.strip_prefix(['e', 'E'])?;
     let sign = if rest.starts_with('-') { -1 } else { 1 };
@@ -250,7 +250,7 @@ fn exponent_at(text: &str) -> Option<(i32, usize)> {
     (value <= MAX_EXPONENT).then_some((sign * value, 2 + digits))
 }
 
-/// The numbers that names have at the same places, if all are alike but for these.
+/// Returns the numbers that names have at the same places, if all names are alike except for these.
 pub fn columns(names: &[String]) -> Option<Vec<NumberColumn>> {
     let tokens = |decimals: bool| -> Option<Vec<NumberColumn>> {
         let split: Vec<Split> = names.iter().map(|name| Split::new(name, decimals)).collect();
@@ -261,7 +261,7 @@ pub fn columns(names: &[String]) -> Option<Vec<NumberColumn>> {
     tokens(true).or_else(|| tokens(false)).or_else(|| hexadecimal(names))
 }
 
-/// Whether what a point divides are decimals, and not two numbers.
+/// Reports whether the digits after points are decimals, rather than separate numbers.
 fn are_decimals(split: &[Split], count: usize) -> bool {
     (0..count).all(|place| {
         let tokens = || split.iter().map(|name| name.tokens[place]);
@@ -270,9 +270,9 @@ fn are_decimals(split: &[Split], count: usize) -> bool {
         }
         let length = tokens().next().map_or(0, |token| token.fraction.len());
         let even = tokens().all(|token| token.fraction.len() == length);
-        // who writes 1.5 after 1 would not write 1.10
+        // a program that writes 1.5 after 1 would not write 1.10
         let shortest = tokens().all(|token| token.fraction.len() < 2 || !token.fraction.ends_with('0'));
-        // a counter with leading zeros after a number that varies, too
+        // it is rather a counter with leading zeros, after another number that varies
         let whole: HashSet<_> = tokens().map(|token| token.whole).collect();
         let counter = length >= 2 && whole.len() > 1 && tokens().all(|token| token.fraction.starts_with('0'));
         let empty = tokens().all(|token| token.fraction.bytes().all(|digit| digit == b'0'));
@@ -309,7 +309,8 @@ fn of_tokens(split: &[Split]) -> Vec<NumberColumn> {
     columns
 }
 
-/// The places of a date with a time that begins at a place of all names: 2024-01-31_10-58-07 or 20240131_105807.
+/// Returns the places of a date with a time that begins at `place` in all names: 2024-01-31_10-58-07 or
+/// 20240131_105807.
 fn time_at(split: &[Split], place: usize) -> Option<Range<usize>> {
     const PARTS: [(usize, Range<u32>); 6] =
         [(4, 1900..2100), (2, 1..13), (2, 1..32), (2, 0..24), (2, 0..60), (2, 0..61)];
@@ -349,8 +350,8 @@ fn time_at(split: &[Split], place: usize) -> Option<Range<usize>> {
     (day && time && joined(first, place + 1)).then_some(place..place + 2)
 }
 
-/// A hexadecimal counter where names are alike but for it, and the numbers beside it: it has letters, as many digits in each
-/// name, and few values are missing.
+/// Returns a hexadecimal counter and the numbers before it, if names are alike except for the counter. A counter
+/// contains letters, has the same number of digits in each name, and few of its values are missing.
 fn hexadecimal(names: &[String]) -> Option<Vec<NumberColumn>> {
     let first = names.first()?;
     let shared = |name: &String| first.bytes().zip(name.bytes()).take_while(|(a, b)| a == b).count();

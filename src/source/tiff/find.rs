@@ -1,4 +1,4 @@
-//! The files that a path, a directory or a glob selects.
+//! Files that a path, a directory or a glob selects.
 
 use super::glob::matching;
 use crate::error::Result;
@@ -12,14 +12,14 @@ use std::io::Read;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
-/// How names of records of runs end.
+/// Ending of the names of run records.
 const RECORD_END: &str = "-run.toml";
 
-/// A format by which a directory is searched.
+/// File format with the extensions by which a directory is searched.
 #[derive(Debug)]
 pub struct FileKind {
     name: &'static str,
-    /// In small letters; the first is the usual one.
+    /// Extensions in lower case; the first is the usual one.
     extensions: &'static [&'static str],
 }
 
@@ -27,14 +27,15 @@ pub const TIFF: FileKind = FileKind { name: "TIFF", extensions: &["tif", "tiff"]
 pub const EDF: FileKind = FileKind { name: "EDF", extensions: &["edf"] };
 
 impl FileKind {
-    /// Whether a file has an extension of the format.
+    /// Reports whether a file has an extension of the format.
     pub fn has(&self, path: &Path) -> bool {
         let extension = path.extension().map(|extension| extension.to_ascii_lowercase());
         extension.is_some_and(|extension| self.extensions.iter().any(|&known| extension == known))
     }
 }
 
-/// The files of a format that `spec` selects, in the order of the numbers in their names, of which `by` chooses one.
+/// Returns the files of a format that `spec` selects, in the order of the numbers in their names; `by` selects one of
+/// several.
 pub fn find(
     spec: &str,
     flag: &str,
@@ -80,18 +81,18 @@ pub fn refuse_archive(file: &File) -> FileResult<()> {
     }
 }
 
-/// Whether a file has the extension of a compressor.
+/// Reports whether a file has the extension of a compression program.
 fn is_compressed(name: &str) -> bool {
     [".gz", ".bz2", ".xz", ".zst"].iter().any(|extension| name.to_ascii_lowercase().ends_with(extension))
 }
 
-/// Whether a file starts with the signature of an HDF5 file.
+/// Reports whether a file starts with the signature of an HDF5 file.
 fn starts_as_hdf5(path: &Path) -> bool {
     let mut start = [0; 8];
     open_regular(path).and_then(|mut file| file.read_exact(&mut start)).is_ok() && start == *b"\x89HDF\r\n\x1a\n"
 }
 
-/// The files that are there so far, in any order; none where they cannot be listed.
+/// Returns the files that exist so far, in any order; none if they cannot be listed.
 pub fn present(spec: &str, flag: &str, kind: &FileKind) -> Vec<PathBuf> {
     let path = Path::new(spec);
     match fs::metadata(path) {
@@ -102,7 +103,7 @@ pub fn present(spec: &str, flag: &str, kind: &FileKind) -> Vec<PathBuf> {
     }
 }
 
-/// Files in the order of the numbers in their names, which are `names`.
+/// Puts files in the order of the numbers in `names`, which are their names.
 fn in_order(
     files: Vec<PathBuf>,
     names: &[String],
@@ -117,7 +118,7 @@ fn in_order(
     Ok(order.into_iter().map(|index| files[index].clone()).collect())
 }
 
-/// What to say of numbers that no file has. Angles of projections follow the files.
+/// Returns a remark about numbers that no file has. It is a doubt for projections, whose angles follow the files.
 fn missing(gaps: Gaps, flag: &str) -> Remark {
     match gaps {
         Gaps::Everywhere => {
@@ -138,7 +139,7 @@ fn missing(gaps: Gaps, flag: &str) -> Remark {
     }
 }
 
-/// The files of a format in a directory, and the names of others.
+/// Files of a format in a directory, and the names of its other files.
 struct Listed {
     files: Vec<PathBuf>,
     others: Vec<String>,
@@ -194,7 +195,7 @@ fn find_in_directory(
     in_order(files, &names, NamesOf { field: is_field(flag), by, glob: false }, (directory, flag), remarks)
 }
 
-/// Whether a flag names frames whose order does not matter.
+/// Reports whether a flag names frames whose order does not matter.
 fn is_field(flag: &str) -> bool {
     matches!(flag, "--flats" | "--flats2" | "--darks")
 }

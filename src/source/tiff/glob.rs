@@ -1,4 +1,4 @@
-//! The files that a glob matches.
+//! Files that a glob matches.
 
 use crate::error::{Error, Result};
 use crate::source::files::bad;
@@ -11,8 +11,8 @@ use std::path::{Component, Path, PathBuf};
 const OPTIONS: MatchOptions =
     MatchOptions { case_sensitive: true, require_literal_separator: true, require_literal_leading_dot: true };
 
-/// The files that a glob matches, in alphabetical order. Directories that exist under the name that the glob begins with are
-/// taken by this name, even if it has brackets.
+/// Returns the files that a glob matches, in alphabetical order. Existing directories at the beginning of the glob are
+/// taken literally, even if their names contain brackets.
 pub fn matching(spec: &str, flag: &str) -> Result<Vec<PathBuf>> {
     let wrong = |e: glob::PatternError| {
         Error::usage(format!("{flag} {spec}: not a glob: {e}; write for example 'scan/p_*.tif'"))
@@ -55,7 +55,7 @@ pub fn matching(spec: &str, flag: &str) -> Result<Vec<PathBuf>> {
     Ok(files)
 }
 
-/// The directories at the beginning of a path that exist under these very names, and the rest.
+/// Splits a path into the directories at its beginning that literally exist, and the rest.
 fn literal_folder(spec: &str) -> (PathBuf, &str) {
     let (mut folder, mut rest) = (PathBuf::new(), spec);
     if let Some(after) = spec.strip_prefix('/') {
@@ -71,8 +71,9 @@ fn literal_folder(spec: &str) -> (PathBuf, &str) {
     (folder, rest)
 }
 
-/// All files below a directory whose names, and those of the directories on the way, do not begin with a dot. Each directory
-/// is listed once, however many links lead to it; links come last.
+/// Lists all files below a directory. Files and directories whose names begin with a dot are skipped.
+///
+/// Each directory is listed once, however many links lead to it; links are followed last.
 fn all_below(folder: &Path) -> Vec<PathBuf> {
     let here = |path: &Path| if path.as_os_str().is_empty() { PathBuf::from(".") } else { path.to_owned() };
     let mut seen = HashSet::new();
@@ -82,7 +83,7 @@ fn all_below(folder: &Path) -> Vec<PathBuf> {
         if !seen.insert((meta.dev(), meta.ino())) {
             continue;
         }
-        // what cannot be listed has no files to offer
+        // a directory that cannot be listed contributes no files
         let entries = fs::read_dir(here(&next)).into_iter().flatten().flatten();
         let mut entries: Vec<_> = entries.map(|entry| (next.join(entry.file_name()), entry.file_type())).collect();
         entries.sort_unstable_by(|a, b| b.0.cmp(&a.0));

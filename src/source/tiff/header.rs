@@ -12,26 +12,26 @@ use std::fs::File;
 use std::os::unix::fs::FileExt;
 use std::sync::Arc;
 
-/// Largest compression ratio of any supported method (LZW: 4096 bytes from 12 bits) but Zstandard.
+/// Largest compression ratio of the supported methods except Zstandard (LZW: 4096 bytes from 12 bits).
 const MAX_RATIO: u64 = 4096;
-/// Largest compression ratio of Zstandard: a block of 128 KiB from 4 bytes.
+/// Largest compression ratio of Zstandard (a block of 128 KiB from 4 bytes).
 const MAX_ZSTD_RATIO: u64 = 1 << 15;
 /// Value of the tag `Compression` for Zstandard.
 const ZSTD: u64 = 50000;
 /// Largest size of a compressed strip or tile after decompression, in bytes; it is decompressed in one piece.
 const MAX_STRIP: u64 = 1 << 30;
 
-/// The header reader of one file.
+/// Reader of the headers of one file.
 struct Reader<'a> {
     file: &'a File,
     length: u64,
     big_endian: bool,
     big_tiff: bool,
-    /// Header bytes that may still be read, which limits overlapping tables.
+    /// Number of header bytes that may still be read, which limits overlapping tables.
     budget: u64,
 }
 
-/// One directory entry; `value` is the value itself or its offset.
+/// Directory entry; `value` is the value itself or its offset.
 struct TagEntry {
     tag: u16,
     kind: u16,
@@ -39,12 +39,12 @@ struct TagEntry {
     value: [u8; 8],
 }
 
-/// What the headers of a file say.
+/// Pages of a file, and notes about its headers.
 pub struct TiffHeaders {
     pub pages: Vec<Page>,
-    /// The value of the tag `Orientation`, where it is not the usual 1.
+    /// Value of the tag `Orientation`, if it is not the usual 1.
     pub orientation: Option<u64>,
-    /// Number of images that ImageJ's description promises, where there are fewer.
+    /// Number of images that ImageJ's description promises, if the file has fewer.
     pub promised: Option<u64>,
 }
 
@@ -90,7 +90,7 @@ pub fn read_pages(file: &File, length: u64) -> FileResult<TiffHeaders> {
         }
         let (entries, after) = reader.directory(next, number)?;
         let page = reader.page(&entries).map_err(|e| format!("page {number}: {e}"))?;
-        // what is wrong with a tag that nothing depends on does no harm
+        // errors in a tag that nothing depends on are ignored
         orientation =
             orientation.or(reader.value(&entries, tag::ORIENTATION).unwrap_or(None).filter(|&value| value != 1));
         if number == 0 {
@@ -112,13 +112,13 @@ pub fn read_pages(file: &File, length: u64) -> FileResult<TiffHeaders> {
 }
 
 impl Reader<'_> {
-    /// An unsigned number of up to 8 bytes in the byte order of the file.
+    /// Decodes an unsigned number of up to 8 bytes in the byte order of the file.
     fn number(&self, bytes: &[u8]) -> u64 {
         let shift = |n: u64, b: &u8| n << 8 | u64::from(*b);
         if self.big_endian { bytes.iter().fold(0, shift) } else { bytes.iter().rev().fold(0, shift) }
     }
 
-    /// `count` header bytes at `offset`, inside the file and the budget.
+    /// Reads `count` header bytes at `offset`, which must be within the file and the budget.
     fn bytes(&mut self, offset: u64, count: u64, what: &str) -> FileResult<Vec<u8>> {
         if offset.checked_add(count).is_none_or(|end| end > self.length) {
             return Err(format!(
@@ -137,7 +137,7 @@ impl Reader<'_> {
         Ok(bytes)
     }
 
-    /// The entries of the directory at `offset`, and the offset of the next one (0: none).
+    /// Reads the entries of the directory at `offset`, and the offset of the next directory (0: none).
     fn directory(&mut self, offset: u64, number: usize) -> FileResult<(Vec<TagEntry>, u64)> {
         let what = format!("the header of page {number}");
         let word = if self.big_tiff { 8 } else { 4 };
@@ -163,7 +163,7 @@ impl Reader<'_> {
         Ok((entries.collect(), self.number(next)))
     }
 
-    /// The bytes of an entry's value, and the size of one item.
+    /// Reads the bytes of an entry's value, and returns them with the size of one item.
     fn raw(&mut self, entry: &TagEntry) -> FileResult<(Vec<u8>, usize)> {
         let size: usize = match entry.kind {
             1 | 2 | 6 | 7 => 1,
@@ -186,7 +186,7 @@ impl Reader<'_> {
         Ok((self.bytes(offset, bytes, &format!("tag {}", entry.tag))?, size))
     }
 
-    /// All values of an integer tag, or None when the page has no such tag.
+    /// Reads all values of an integer tag; returns `None` if the page has no such tag.
     fn values(&mut self, entries: &[TagEntry], tag: u16, expected: Option<u64>) -> FileResult<Option<Vec<u64>>> {
         let Some(entry) = entries.iter().find(|e| e.tag == tag) else {
             return Ok(None);
@@ -198,7 +198,7 @@ impl Reader<'_> {
         Ok(Some(bytes.chunks_exact(size).map(|b| self.number(b)).collect()))
     }
 
-    /// The single value of an integer tag.
+    /// Reads the single value of an integer tag.
     fn value(&mut self, entries: &[TagEntry], tag: u16) -> FileResult<Option<u64>> {
         Ok(self.values(entries, tag, Some(1))?.and_then(|v| v.first().copied()))
     }
@@ -217,7 +217,7 @@ impl Reader<'_> {
         let mut tiles = self.tiles(&grid, height, row_bytes, compression)?;
         check_apart(&tiles, grid.noun)?;
         if compression == 1 && grid.noun == STRIP && tiles.windows(2).all(|t| t[0].0 + t[0].1 == t[1].0) {
-            // strips one after the other are one strip
+            // contiguous strips are one strip
             tiles = vec![(tiles[0].0, height * row_bytes)];
             grid.tile_height = height;
         }
@@ -235,7 +235,7 @@ impl Reader<'_> {
         })
     }
 
-    /// Width and height in pixels.
+    /// Reads width and height in pixels.
     fn size(&mut self, entries: &[TagEntry]) -> FileResult<(u64, u64)> {
         let width = needed(self.value(entries, tag::IMAGE_WIDTH)?, "ImageWidth")?;
         let height = needed(self.value(entries, tag::IMAGE_LENGTH)?, "ImageLength")?;
@@ -251,7 +251,7 @@ impl Reader<'_> {
         Ok((width, height))
     }
 
-    /// The sample type; a pixel must have one sample.
+    /// Reads the sample type, and checks that a pixel has one sample.
     fn sample(&mut self, entries: &[TagEntry]) -> FileResult<SampleType> {
         let samples = self.value(entries, tag::SAMPLES_PER_PIXEL)?.unwrap_or(1);
         let photometric = self.value(entries, tag::PHOTOMETRIC_INTERPRETATION)?.unwrap_or(1);
@@ -285,7 +285,7 @@ impl Reader<'_> {
         })
     }
 
-    /// Compression and predictor.
+    /// Reads compression and predictor.
     fn coding(&mut self, entries: &[TagEntry], sample: SampleType) -> FileResult<(u64, u64)> {
         let compression = self.value(entries, tag::COMPRESSION)?.unwrap_or(1);
         let known =
@@ -318,7 +318,7 @@ impl Reader<'_> {
         Ok((compression, predictor))
     }
 
-    /// How a page of this size is divided into tiles, and where the file says they are.
+    /// Reads how a page is divided into tiles, and the offsets of the tiles.
     fn grid(&mut self, entries: &[TagEntry], (width, height): (u64, u64)) -> FileResult<Grid> {
         let tiled = entries.iter().any(|e| e.tag == tag::TILE_WIDTH || e.tag == tag::TILE_OFFSETS);
         let (tile_width, tile_height, offsets, counts, noun) = if tiled {
@@ -342,7 +342,7 @@ impl Reader<'_> {
         Ok(Grid { tile_width, tile_height, across, offsets, counts, noun })
     }
 
-    /// Offset and length of every tile, within the file.
+    /// Returns offset and length of every tile, and checks that they are within the file.
     fn tiles(&self, grid: &Grid, height: u64, row_bytes: u64, compression: u64) -> FileResult<Vec<(u64, u64)>> {
         let Grid { tile_height, across, noun, .. } = *grid;
         let mut tiles = Vec::with_capacity(grid.offsets.len());
@@ -376,7 +376,7 @@ impl Reader<'_> {
         Ok(tiles)
     }
 
-    /// Number of images of a stack of ImageJ, as the description of its first page says it.
+    /// Returns the number of images of an ImageJ stack, as the description of the first page gives it.
     fn promised(&mut self, entries: &[TagEntry]) -> Option<u64> {
         let text = match entries.iter().find(|e| e.tag == tag::IMAGE_DESCRIPTION && e.kind == 2 && e.count < 1 << 16) {
             Some(entry) => self.raw(entry).map(|(bytes, _)| bytes).unwrap_or_default(),
@@ -387,7 +387,8 @@ impl Reader<'_> {
         images.filter(|&n| n > 1 && n < 1 << 20 && text.starts_with("ImageJ="))
     }
 
-    /// ImageJ writes stacks above 4 GB with only the header of the first page; the data of the others follow.
+    /// Returns the pages of an ImageJ stack above 4 GB, which contains only the header of the first page; the data of
+    /// the other pages follow without headers.
     fn image_j(&self, images: u64, page: Page) -> FileResult<Vec<Page>> {
         let [(offset, bytes)] = *page.tiles else {
             return Err(format!("is an ImageJ stack of {images} images with a header for only one; save it again"));
@@ -406,14 +407,15 @@ impl Reader<'_> {
     }
 }
 
-/// How a page is divided into tiles or strips, which are tiles as wide as the page.
+/// Division of a page into tiles, or into strips, which are tiles as wide as the page.
 struct Grid {
     tile_width: u64,
     tile_height: u64,
-    /// Tiles in a row.
+    /// Number of tiles side by side.
     across: u64,
-    /// For every tile, row by row; the counts may be missing.
+    /// Offset of every tile, row by row.
     offsets: Vec<u64>,
+    /// Number of bytes of every tile, row by row, if the file has them.
     counts: Option<Vec<u64>>,
     /// Name of a tile in messages.
     noun: &'static str,
@@ -422,12 +424,12 @@ struct Grid {
 /// Name in messages of a tile that is as wide as the page.
 const STRIP: &str = "strip";
 
-/// A tag that a page must have.
+/// Returns the value of a tag that a page must have.
 fn needed(value: Option<u64>, name: &str) -> FileResult<u64> {
     value.ok_or(format!("has no tag {name}; copy or write it again"))
 }
 
-/// Why the number of bytes of a tile is invalid.
+/// Reason why the number of bytes of a tile is invalid.
 enum Unusable {
     Short,
     TooDense,
@@ -435,7 +437,7 @@ enum Unusable {
     TooLong,
 }
 
-/// Bytes of a tile in the file, which claims `count` and has `whole` bytes uncompressed.
+/// Returns the number of bytes of a tile in the file, which claims `count` bytes and has `whole` bytes uncompressed.
 fn used_bytes(compression: u64, count: u64, whole: u64) -> Result<u64, Unusable> {
     let ratio = if compression == ZSTD { MAX_ZSTD_RATIO } else { MAX_RATIO };
     match compression {

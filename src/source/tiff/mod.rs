@@ -21,11 +21,11 @@ use std::fs::File;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
-/// The pages of TIFF files in the order of their names.
+/// Pages of TIFF files, the files in the order of their names.
 #[derive(Debug)]
 pub(super) struct TiffPages {
     files: InputFiles,
-    /// Index of the file, number of the page in it, and its layout.
+    /// For each page, the index of its file, its number in the file, and its layout.
     pages: Vec<(usize, usize, Page)>,
     size: (usize, usize),
     sample: SampleType,
@@ -34,11 +34,11 @@ pub(super) struct TiffPages {
 }
 
 impl TiffPages {
-    /// Opens a directory, a glob, a list or one file and reads the headers of all pages. `by` is the number in the names that
-    /// is their order, if the user has chosen one.
+    /// Opens a directory, a glob, a list or one file and reads the headers of all pages. `by` is the number in the file
+    /// names, counted from 1, that the user has chosen as their order.
     ///
     /// # Errors
-    /// Those of [`Stack::open`](super::Stack::open).
+    /// The errors of [`Stack::open`](super::Stack::open).
     pub fn open(spec: &str, flag: &str, by: Option<usize>) -> Result<TiffPages> {
         let mut remarks = Vec::new();
         let paths = find(spec, flag, &TIFF, by, &mut remarks)?;
@@ -64,7 +64,7 @@ impl TiffPages {
         Ok(stack)
     }
 
-    /// The samples of every page as they are stored; f32 if pages differ in the order of bytes.
+    /// Returns the form in which all pages store their samples; f32 if pages differ in byte order.
     fn stored_alike(&self) -> StoredSamples {
         let mut pages = self.pages.iter().map(|(_, _, page)| page.swapped());
         let swapped = pages.next().unwrap_or(false);
@@ -158,7 +158,7 @@ impl Frames for TiffPages {
     }
 }
 
-/// What headers say that a user should know: of each kind the number of files, and the first of them.
+/// Notes about headers for the user: of each kind, the number of files and the first of them.
 #[derive(Default)]
 struct HeaderNotes {
     turned: Option<(usize, String, u64)>,

@@ -1,7 +1,7 @@
 //! Reading rows of a page.
 //!
-//! Uncompressed rows are read with one positioned read. Compressed strips and tiles are decoded by the `tiff` crate, each
-//! as a small TIFF of its own, which keeps the pages of a file independent of each other and the values raw.
+//! Uncompressed rows are read with one positioned read. Compressed strips and tiles are decoded by the `tiff` crate,
+//! each as a small TIFF of its own, which keeps the pages of a file independent of each other and the values raw.
 
 use super::{FileResult, tag};
 use crate::source::SampleType;
@@ -16,7 +16,7 @@ use tiff::decoder::{Decoder, Limits};
 /// Bytes of one positioned read.
 pub(super) const PIECE: usize = 1 << 20;
 
-/// One page: where its strips or tiles are. Strips are tiles as wide as the page.
+/// Page of a file, with the places of its strips or tiles; strips are tiles as wide as the page.
 #[derive(Debug, Clone)]
 pub(super) struct Page {
     pub width: usize,
@@ -33,7 +33,7 @@ pub(super) struct Page {
 }
 
 impl Page {
-    /// Reads `rows` (row-major, `rows.len() * width` values) into `out`.
+    /// Reads `rows` into `out`, which holds `rows.len() * width` values, row-major.
     pub fn read_rows(&self, file: &File, rows: Range<usize>, out: &mut [f32]) -> FileResult<()> {
         let across = self.across();
         let mut buffer = Vec::new();
@@ -53,12 +53,12 @@ impl Page {
         Ok(())
     }
 
-    /// Whether samples come out of [`read_stored`](Self::read_stored) in the other order of bytes than this machine's.
+    /// Reports whether [`read_stored`](Self::read_stored) returns samples in the opposite byte order of this machine's.
     pub fn swapped(&self) -> bool {
         self.compression == 1 && self.big_endian != cfg!(target_endian = "big")
     }
 
-    /// Reads `rows` as they are stored, uncompressed, into `out`.
+    /// Reads `rows` uncompressed, in the sample type of the file, into `out`.
     pub fn read_stored(&self, file: &File, rows: Range<usize>, out: &mut [u8]) -> FileResult<()> {
         if self.compression == 1 && self.tile_width == self.width {
             return self.read_strips(file, rows, out);
@@ -88,7 +88,7 @@ impl Page {
         Ok(())
     }
 
-    /// Reads rows of uncompressed strips: those next to each other in the file at once.
+    /// Reads rows of uncompressed strips; strips that are contiguous in the file are read at once.
     fn read_strips(&self, file: &File, rows: Range<usize>, out: &mut [u8]) -> FileResult<()> {
         let mut from = 0;
         let mut run: Option<Range<u64>> = None;
@@ -108,12 +108,12 @@ impl Page {
         run.map_or(Ok(()), |run| read_run(file, run, &mut out[from..]).map(drop))
     }
 
-    /// Tiles side by side.
+    /// Returns the number of tiles side by side.
     fn across(&self) -> usize {
         self.width.div_ceil(self.tile_width)
     }
 
-    /// What of every band of tiles is in `rows`.
+    /// Returns the part of every band of tiles that is in `rows`.
     fn parts(&self, rows: Range<usize>) -> impl Iterator<Item = Part> + use<> {
         let (height, start) = (self.tile_height, rows.start);
         let mut row = rows.start;
@@ -128,7 +128,7 @@ impl Page {
         })
     }
 
-    /// Bytes of one row of a tile.
+    /// Returns the number of bytes of one row of a tile.
     fn row_bytes(&self) -> usize {
         self.tile_width * self.sample.bytes()
     }
@@ -167,7 +167,7 @@ impl Page {
         }
     }
 
-    /// The first `rows` rows of one compressed tile, in the byte order of this machine.
+    /// Decompresses the first `rows` rows of one tile, into the byte order of this machine.
     fn decompress(&self, file: &File, tile: (u64, u64), rows: usize) -> FileResult<Vec<u8>> {
         let (offset, count) = tile;
         let mut small =
@@ -195,8 +195,8 @@ impl Page {
         Ok(bytes)
     }
 
-    /// The header of a TIFF of one strip that is `rows` rows of a tile of this page; `count` bytes
-    /// of compressed data follow it.
+    /// Builds the header of a TIFF of one strip, which consists of `rows` rows of a tile of this page; `count` bytes of
+    /// compressed data must follow it.
     fn small_tiff(&self, rows: usize, count: u64) -> Option<Vec<u8>> {
         let tables = self.jpeg_tables.as_deref().unwrap_or_default();
         let entries = if tables.is_empty() { 11 } else { 12 };
@@ -245,17 +245,17 @@ impl Page {
     }
 }
 
-/// What of a band of tiles is wanted.
+/// Part of a band of tiles that is wanted.
 struct Part {
     /// Number of the band.
     band: usize,
-    /// Rows, from the top of the band.
+    /// Wanted rows of the band, counted from its top.
     within: Range<usize>,
-    /// The first of them, from the first row that is wanted.
+    /// First wanted row of the band, counted from the first row that is wanted of the page.
     top: usize,
 }
 
-/// Fills `out` from an offset of the file on.
+/// Fills `out` with bytes of the file from `offset` on.
 fn read_at(file: &File, offset: u64, out: &mut [u8]) -> FileResult<()> {
     file.read_exact_at(out, offset).map_err(|e| match e.kind() {
         std::io::ErrorKind::UnexpectedEof => {
@@ -265,14 +265,14 @@ fn read_at(file: &File, offset: u64, out: &mut [u8]) -> FileResult<()> {
     })
 }
 
-/// Reads these bytes of the file to the start of `out`; tells how many.
+/// Reads the bytes `run` of the file to the start of `out`, and returns their number.
 fn read_run(file: &File, run: Range<u64>, out: &mut [u8]) -> FileResult<usize> {
     let count = (run.end - run.start) as usize;
     read_at(file, run.start, &mut out[..count])?;
     Ok(count)
 }
 
-/// Width, height and channels that the frame header of a JPEG stream gives.
+/// Returns width, height and number of channels from the frame header of a JPEG stream.
 fn jpeg_size(data: &[u8]) -> Option<(usize, usize, u8)> {
     let mut at = 2;
     loop {

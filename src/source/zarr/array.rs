@@ -14,26 +14,27 @@ use std::cmp::Ordering;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
-/// Largest number of frames,
+/// Largest number of frames.
 const MAX_FRAMES: u64 = 1 << 20;
-/// of files, each of which is looked for,
+/// Largest number of files, each of which is looked for.
 const MAX_FILES: u64 = 1 << 20;
-/// of chunks in all of them,
+/// Largest number of chunks in all files.
 const MAX_CHUNKS: u64 = 1 << 24;
-/// and bytes of a chunk, which is decompressed in one piece.
+/// Largest number of bytes of a chunk, which is decompressed in one piece.
 const MAX_CHUNK: u64 = 1 << 29;
 
-/// Bytes that are read at once of rows that are shorter or longer than those of the frame, if they are not compressed.
+/// Number of bytes that are read at once of an uncompressed chunk whose rows have another length than those of the
+/// frame.
 const PIECE: usize = 1 << 20;
-/// Rows of a chunk that are read at once, if it is not compressed: even, so that pairs of rows are together.
+/// Number of rows of an uncompressed chunk that are read at once; even, so that pairs of rows stay together.
 const ROWS_AT_ONCE: usize = 64;
 
-/// An array of three dimensions, `[frame][row][pixel]`, before which there may be others of one element.
+/// Array of three dimensions, `[frame][row][pixel]`, which may follow leading dimensions of one element.
 #[derive(Clone, Debug)]
 pub struct ZarrArray {
-    /// Of the array.
+    /// Directory of the array.
     pub directory: PathBuf,
-    /// Text before the numbers of a chunk in its name, with the zeros of leading dimensions.
+    /// Text before the numbers of a chunk in its name, including the zeros of leading dimensions.
     prefix: String,
     separator: String,
     pub shape: [usize; 3],
@@ -41,9 +42,9 @@ pub struct ZarrArray {
     pub sample: SampleType,
     pub big_endian: bool,
     codec: ChunkCodec,
-    /// If a file has several chunks.
+    /// Layout of the files, if they contain several chunks.
     pub sharding: Option<Sharding>,
-    /// A sample of chunks that are not there.
+    /// Fill value for samples of missing chunks, in the form in which the array stores samples.
     pub fill: Vec<u8>,
 }
 
@@ -51,7 +52,7 @@ impl ZarrArray {
     /// Reads the metadata of the array in a directory.
     ///
     /// # Errors
-    /// What is wrong with them, without the path.
+    /// A message about invalid or unsupported metadata, without the path.
     pub fn open(directory: &Path) -> FileResult<ZarrArray> {
         let (meta, version) = match json_of(&directory.join("zarr.json"))? {
             Some(meta) => (meta, 3),
@@ -129,85 +130,86 @@ impl ZarrArray {
         Ok(array)
     }
 
-    /// Number of chunks along each dimension.
+    /// Returns the number of chunks along each dimension.
     pub fn counts(&self) -> [usize; 3] {
         std::array::from_fn(|side| self.shape[side].div_ceil(self.chunk[side]))
     }
 
-    /// Number of files along each dimension.
+    /// Returns the number of files along each dimension.
     pub fn file_counts(&self) -> [usize; 3] {
         self.file_of(self.counts().map(|count| count - 1)).0.map(|last| last + 1)
     }
 
-    /// Bands of rows and columns of the chunks of a frame.
+    /// Iterates over the chunks of a frame, as the number of the band of rows and of the column.
     pub fn places(&self) -> impl Iterator<Item = (usize, usize)> + use<> {
         let [_, down, across] = self.counts();
         (0..down).flat_map(move |band| (0..across).map(move |column| (band, column)))
     }
 
-    /// Rows of a chunk that are in the array.
+    /// Returns the number of rows of a chunk in a band that are in the array.
     pub fn rows_of_band(&self, band: usize) -> usize {
         self.chunk[1].min(self.shape[1] - band * self.chunk[1])
     }
 
-    /// Bytes of a row of a frame,
+    /// Returns the number of bytes of a row of a frame.
     pub fn row_bytes(&self) -> usize {
         self.shape[2] * self.sample.bytes()
     }
 
-    /// and of a frame.
+    /// Returns the number of bytes of a frame.
     pub fn plane_bytes(&self) -> usize {
         self.shape[1] * self.row_bytes()
     }
 
-    /// Bytes of a chunk that is not compressed.
+    /// Returns the number of bytes of an uncompressed chunk.
     pub fn chunk_bytes(&self) -> usize {
         self.chunk.iter().product::<usize>() * self.sample.bytes()
     }
 
-    /// Coordinates of the file that has a chunk, and the number of the chunk in it.
+    /// Returns the coordinates of the file that contains a chunk, and the number of the chunk in it.
     pub fn file_of(&self, chunk: [usize; 3]) -> ([usize; 3], usize) {
         self.sharding.map_or((chunk, 0), |sharding| sharding.place(chunk))
     }
 
-    /// The file of these coordinates, which are those of its chunk if it has only one.
+    /// Returns the path of the file with these coordinates, which are those of its chunk if it contains only one.
     pub fn file_path(&self, [z, y, x]: [usize; 3]) -> PathBuf {
         let ZarrArray { prefix, separator, .. } = self;
         self.directory.join(format!("{prefix}{z}{separator}{y}{separator}{x}"))
     }
 
-    /// Whether rows of a chunk can only be read with all others.
+    /// Reports whether rows of a chunk cannot be read separately from the others.
     pub fn is_encoded(&self) -> bool {
         self.codec != ChunkCodec::default()
     }
 
-    /// Most bytes of a chunk as it is stored: what is compressed may be somewhat longer than what is not.
+    /// Returns the largest number of bytes of a stored chunk, as compressed data may be somewhat longer than
+    /// uncompressed data.
     pub fn most_stored(&self) -> u64 {
         2 * self.chunk_bytes() as u64 + (1 << 16)
     }
 
-    /// Text that says what the bytes of chunks mean.
+    /// Returns text that identifies how chunks are stored.
     pub fn form(&self) -> String {
         let ZarrArray { prefix, separator, chunk, sample, big_endian, codec, sharding, fill, .. } = self;
         format!("{prefix:?} {separator} {chunk:?} {sample} {big_endian} {codec:?} {sharding:?} {fill:?}\n")
     }
 
-    /// Bytes of rows of a frame of a chunk among those of the chunk.
+    /// Returns the range of bytes that rows of a frame take in a chunk; `frame` and `rows` are relative to the chunk.
     pub fn place_of(&self, frame: usize, rows: &Range<usize>) -> Range<usize> {
         let [_, high, wide] = self.chunk;
         let row = wide * self.sample.bytes();
         (frame * high + rows.start) * row..(frame * high + rows.end) * row
     }
 
-    /// Rows of a chunk that it is worth reading at once: few where they can be read by themselves.
+    /// Returns the number of rows of a chunk that are best read at once: few if they can be read separately.
     pub fn rows_at_once(&self) -> usize {
         if self.is_encoded() { self.chunk[1] } else { ROWS_AT_ONCE.min(self.chunk[1]) }
     }
 
-    /// Reads rows of a frame of a chunk, as long as those of the chunk.
+    /// Reads rows of a frame of a chunk, with the length that they have in the chunk.
     ///
     /// # Errors
-    /// Those of [`decode`](Self::decode).
+    /// The errors of [`decode`](Self::decode).
     pub fn read_rows(
         &self,
         stored: &StoredChunk,
@@ -227,10 +229,10 @@ impl ZarrArray {
         stored.read(self.start_of(stored)? + place.start as u64, out)
     }
 
-    /// Hands the first `used` bytes of each of some rows of a frame of a chunk that is not compressed to `put`.
+    /// Passes the first `used` bytes of each of some rows of a frame of an uncompressed chunk to `put`.
     ///
     /// # Errors
-    /// Why it cannot be read, with the name of the file.
+    /// The reason why the chunk cannot be read, with the name of the file.
     pub fn each_row(
         &self,
         stored: &StoredChunk,
@@ -252,10 +254,10 @@ impl ZarrArray {
         Ok(())
     }
 
-    /// Decodes a chunk into `buffers`; at least the `wanted` bytes of its samples are right.
+    /// Decodes a chunk into `buffers`; at least the `wanted` bytes of its samples are valid.
     ///
     /// # Errors
-    /// Why it cannot be read, with the name of the file.
+    /// The reason why the chunk cannot be read, with the name of the file.
     pub fn decode(&self, stored: &StoredChunk, wanted: &Range<usize>, buffers: &mut DecodeBuffers) -> FileResult<()> {
         let (length, path) = (self.chunk_bytes(), &stored.path);
         let place = stored.place()?;
@@ -272,7 +274,7 @@ impl ZarrArray {
         }
     }
 
-    /// Where a chunk that is not compressed begins in its file; its length is checked.
+    /// Returns the offset of an uncompressed chunk in its file after checking its length.
     fn start_of(&self, stored: &StoredChunk) -> FileResult<u64> {
         let place = stored.place()?;
         self.check_length(place.end - place.start, &stored.path)?;
@@ -290,7 +292,7 @@ impl ZarrArray {
     }
 }
 
-/// Shape, chunk, and number of leading dimensions of one element.
+/// Returns shape, chunk, and number of leading dimensions of one element.
 fn sides(shape: &Value, chunk: &Value) -> FileResult<([usize; 3], [usize; 3], usize)> {
     let list = |value: &Value| -> Option<Vec<u64>> { value.as_array()?.iter().map(Value::as_u64).collect() };
     let (Some(shape), Some(chunk)) = (list(shape), list(chunk)) else {
@@ -314,7 +316,7 @@ fn sides(shape: &Value, chunk: &Value) -> FileResult<([usize; 3], [usize; 3], us
              can be read; check whether it is damaged"
         ));
     }
-    // a chunk of a leading dimension has one element, as the dimension has
+    // a chunk has one element along a leading dimension, as the dimension has
     if chunk[..leading].iter().any(|&n| n != 1) || chunk.iter().any(|&n| n > MAX_CHUNK) {
         return Err(format!("has chunks of {chunk:?}, which do not fit the shape {text}; write it again"));
     }
@@ -322,7 +324,7 @@ fn sides(shape: &Value, chunk: &Value) -> FileResult<([usize; 3], [usize; 3], us
     Ok((three(&shape), three(&chunk), leading))
 }
 
-/// The type of samples, and whether they are big-endian in version 2.
+/// Returns the sample type, and whether samples of version 2 are big-endian.
 fn sample_type(kind: &Value, version: u8) -> FileResult<(SampleType, bool)> {
     let name = kind.as_str().unwrap_or("of no name");
     let known = match (version, name.trim_start_matches(['<', '>', '|'])) {
@@ -346,7 +348,7 @@ fn sample_type(kind: &Value, version: u8) -> FileResult<(SampleType, bool)> {
     Ok((known, name.starts_with('>')))
 }
 
-/// The bytes of a sample that was never written.
+/// Returns the bytes of the fill value.
 fn fill(value: &Value, sample: SampleType, big_endian: bool) -> FileResult<Vec<u8>> {
     let number = match value {
         Value::Null => 0.0,
@@ -379,7 +381,7 @@ fn fill(value: &Value, sample: SampleType, big_endian: bool) -> FileResult<Vec<u
     Ok(bytes)
 }
 
-/// The bytes of a float that is given as hexadecimal digits of its bits.
+/// Returns the bytes of a float that is given as the hexadecimal digits of its bits.
 fn fill_of_digits(digits: &str, sample: SampleType, big_endian: bool) -> Option<Vec<u8>> {
     let size = sample.bytes();
     let bits = u64::from_str_radix(digits, 16).ok().filter(|_| digits.len() == 2 * size && !digits.starts_with('+'))?;

@@ -9,12 +9,12 @@ use std::ops::Range;
 use std::os::unix::fs::FileExt;
 use std::path::PathBuf;
 
-/// An open file with a chunk.
+/// Open file that contains a chunk.
 #[derive(Debug)]
 pub struct StoredChunk {
     pub file: File,
     pub path: PathBuf,
-    /// Bytes of the chunk, if the file has several.
+    /// Range of bytes of the chunk in the file, if the file contains several chunks.
     pub bytes: Option<Range<u64>>,
 }
 
@@ -22,7 +22,7 @@ impl StoredChunk {
     /// Opens the file of one chunk.
     ///
     /// # Errors
-    /// Those of the system.
+    /// Errors of the system.
     pub fn open(path: PathBuf) -> io::Result<StoredChunk> {
         Ok(StoredChunk { file: open_regular(&path)?, path, bytes: None })
     }
@@ -31,7 +31,7 @@ impl StoredChunk {
         Err(format!("chunk {} cannot be read: {e}; check the path and the permissions", self.path.shown()))
     }
 
-    /// Bytes of the chunk in the file.
+    /// Returns the range of bytes of the chunk in the file.
     pub(super) fn place(&self) -> FileResult<Range<u64>> {
         match &self.bytes {
             Some(bytes) => Ok(bytes.clone()),

@@ -4,10 +4,10 @@ use super::FileResult;
 use crate::source::codec::{Compressor, DecodeError};
 use serde_json::Value;
 
-/// Before the names that version 3 has no codecs of its own for, and numcodecs writes as it does in version 2.
+/// Prefix of codecs that are not part of version 3; numcodecs writes them as in version 2.
 const NUMCODECS: &str = "numcodecs.";
 
-/// The compressor of this name.
+/// Returns the compressor with this name.
 fn named(name: &str) -> FileResult<Compressor> {
     match name.strip_prefix(NUMCODECS).unwrap_or(name) {
         "gzip" => Ok(Compressor::Gzip),
@@ -22,34 +22,34 @@ fn named(name: &str) -> FileResult<Compressor> {
     }
 }
 
-/// The name of a codec of version 3: one without configuration may be its name alone.
+/// Returns the name of a codec of version 3; a codec without configuration may be given by its name alone.
 pub(super) fn name_of(codec: &Value) -> &str {
     codec.as_str().or(codec["name"].as_str()).unwrap_or("of no name")
 }
 
-/// How the bytes of a chunk are stored.
+/// Encoding of the bytes of a chunk.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct ChunkCodec {
     pub compressor: Option<Compressor>,
-    /// CRC-32C at the end.
+    /// True if a CRC-32C follows the bytes.
     pub checksum: bool,
 }
 
-/// How an array of version 3 stores its chunks.
+/// Encoding of the chunks of an array of version 3.
 pub(super) struct ArrayCodec<'a> {
     pub big_endian: bool,
     pub chunk: ChunkCodec,
-    /// Configuration of files with several chunks, if the array has them.
+    /// Configuration of files with several chunks, if the array has such files.
     pub sharding: Option<&'a Value>,
 }
 
-/// The bytes before a CRC-32C, which is verified.
+/// Verifies the CRC-32C at the end, and returns the bytes before it.
 pub(super) fn checked(stored: &[u8]) -> Result<&[u8], DecodeError> {
     let (bytes, checksum) = stored.split_last_chunk().ok_or(DecodeError::Short)?;
     if crc32c::crc32c(bytes) == u32::from_le_bytes(*checksum) { Ok(bytes) } else { Err(DecodeError::Checksum) }
 }
 
-/// The codec of an array of version 2.
+/// Returns the encoding of an array of version 2.
 pub(super) fn of_version_2(meta: &Value) -> FileResult<ChunkCodec> {
     if meta["filters"].as_array().is_some_and(|filters| !filters.is_empty()) {
         return Err("has filters, expected none; write the array again without".into());
@@ -61,7 +61,7 @@ pub(super) fn of_version_2(meta: &Value) -> FileResult<ChunkCodec> {
     Ok(ChunkCodec { compressor, checksum: false })
 }
 
-/// The codecs of an array of version 3.
+/// Returns the encoding of an array of version 3.
 pub(super) fn of_version_3(meta: &Value) -> FileResult<ArrayCodec<'_>> {
     let codecs = &meta["codecs"];
     let sharding = &codecs[0]["configuration"];
@@ -74,7 +74,7 @@ pub(super) fn of_version_3(meta: &Value) -> FileResult<ArrayCodec<'_>> {
     Ok(ArrayCodec { sharding: Some(sharding), ..of_chunk(&sharding["codecs"])? })
 }
 
-/// `bytes`, and then a compressor, a checksum, both or neither.
+/// Returns the encoding of a chunk: `bytes`, followed by a compressor, a checksum, both or neither.
 fn of_chunk<'a>(codecs: &Value) -> FileResult<ArrayCodec<'a>> {
     let codecs = codecs.as_array().map(Vec::as_slice).unwrap_or_default();
     let Some((bytes, others)) = codecs.split_first().filter(|(first, _)| name_of(first) == "bytes") else {

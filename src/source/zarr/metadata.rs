@@ -1,4 +1,4 @@
-//! Metadata of groups and arrays in their directories, and where the array of an image is.
+//! Metadata of groups and arrays in their directories, and lookup of the array of an image.
 
 use super::FileResult;
 use crate::files::read_text;
@@ -8,15 +8,15 @@ use std::fs;
 use std::io::ErrorKind;
 use std::path::{Component, Path, PathBuf};
 
-/// Whether a path is that of a Zarr group or array.
+/// Reports whether a path is that of a Zarr group or array.
 pub fn is_zarr(path: &Path) -> bool {
     ["zarr.json", ".zgroup", ".zarray", ".zattrs"].iter().any(|name| path.join(name).is_file())
 }
 
-/// The attributes of the group or array in a directory; null where there are none.
+/// Reads the attributes of the group or array in a directory; null if there are none.
 ///
 /// # Errors
-/// When they are no JSON, with the name of the file.
+/// When they are not JSON, with the name of the file.
 pub fn attributes(directory: &Path) -> FileResult<Value> {
     match json_of(&directory.join("zarr.json"))? {
         Some(meta) => Ok(meta["attributes"].clone()),
@@ -24,7 +24,7 @@ pub fn attributes(directory: &Path) -> FileResult<Value> {
     }
 }
 
-/// The content of a file of metadata, if it is there.
+/// Reads a file of metadata, if it exists.
 pub(super) fn json_of(path: &Path) -> FileResult<Option<Value>> {
     match read_text(path) {
         Ok(text) => {
@@ -36,7 +36,7 @@ pub(super) fn json_of(path: &Path) -> FileResult<Option<Value>> {
     }
 }
 
-/// The directory of the array to read: the path itself, or the first level of the first image of a group.
+/// Returns the directory of the array to read: the path itself, or the first level of the first image of a group.
 pub(super) fn array_of(path: &Path) -> FileResult<PathBuf> {
     let group = json_of(&path.join("zarr.json"))?;
     if path.join(".zarray").is_file() || group.is_some_and(|meta| meta["node_type"] == "array") {
@@ -53,7 +53,7 @@ pub(super) fn array_of(path: &Path) -> FileResult<PathBuf> {
     Ok(path.join(level))
 }
 
-/// What is wrong with a group that is no image, but may have images or arrays in it.
+/// Returns the message about a group that is not an image, but may contain images or arrays.
 fn no_image(path: &Path) -> String {
     let entries = fs::read_dir(path).into_iter().flatten().flatten().map(|entry| entry.path());
     match entries.filter(|inside| is_zarr(inside)).min() {

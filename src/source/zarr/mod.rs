@@ -33,20 +33,21 @@ pub(super) struct ZarrFrames {
     array: ZarrArray,
     /// The directory that was given.
     files: Vec<PathBuf>,
-    /// Files of the array in order, those that are there.
+    /// State of every file of the array, in order; `None` for missing files.
     states: Vec<Option<FileState>>,
-    /// Indexes of files with several chunks, once they are needed.
+    /// Indexes of files with several chunks, which are read when they are needed.
     indexes: Vec<OnceLock<ShardIndex>>,
     memory: ChunkMemory,
     remarks: Vec<Remark>,
 }
 
-/// Where a chunk is that was written.
+/// Place of a chunk that was written.
 struct ZarrPlace {
-    /// Number of the file, and its path.
+    /// Number of the file.
     file: usize,
+    /// Path of the file.
     path: PathBuf,
-    /// Bytes of the chunk, if the file has several.
+    /// Range of bytes of the chunk in the file, if the file contains several chunks.
     bytes: Option<Range<u64>>,
 }
 
@@ -54,7 +55,7 @@ impl ZarrFrames {
     /// Opens a directory of Zarr; `flag` is used in messages. Chunks may take a part of `memory`, in bytes.
     ///
     /// # Errors
-    /// [`Error::Input`](crate::error::Error::Input) when it is none, or has something that cannot be read.
+    /// [`Error::Input`](crate::error::Error::Input) when it is not Zarr, or has something that cannot be read.
     pub fn open(path: &Path, flag: &str, memory: u64) -> Result<ZarrFrames> {
         let array = array_of(path).and_then(|array| ZarrArray::open(&array)).map_err(|e| bad(flag, path, e))?;
         let counts = array.file_counts();
@@ -92,7 +93,7 @@ impl ZarrFrames {
         self.bad(format!("chunk {} has changed since this run began; run again", path.shown()))
     }
 
-    /// Where a chunk is, if it was written.
+    /// Returns the place of a chunk, if it was written.
     fn place(&self, number: usize) -> Result<Option<ZarrPlace>> {
         let (of_file, of_index) = self.array.file_of(coordinates(self.array.counts(), number));
         let path = self.array.file_path(of_file);
@@ -113,20 +114,20 @@ impl ZarrFrames {
         Ok(index[of_index].clone().map(|bytes| ZarrPlace { bytes: Some(bytes), ..whole }))
     }
 
-    /// Reads from the file of a chunk.
+    /// Calls `read` with the file of a chunk, and checks that the file has not changed.
     fn read<T>(&self, place: &ZarrPlace, read: impl FnOnce(&StoredChunk) -> FileResult<T>) -> Result<T> {
         let ZarrPlace { file: number, path, bytes } = place;
         let (file, _) = open_plain(path, &self.flag)?;
         let stored = StoredChunk { file, path: path.clone(), bytes: bytes.clone() };
         let done = read(&stored);
-        // after the read, so that no write can come in between
+        // after `read`, so that no write can come in between
         if FileState::of(&stored.file).ok() != self.states[*number] {
             return Err(self.changed(path));
         }
         done.map_err(|e| self.bad(e))
     }
 
-    /// Copies rows of a frame as they are stored.
+    /// Copies rows of a frame to `out` as they are stored.
     fn copy(&self, frame: usize, rows: Range<usize>, out: &mut [u8]) -> Result<()> {
         let ZarrArray { shape: [.., width], chunk: [deep, high, wide], sample, .. } = self.array;
         let [_, down, across] = self.array.counts();
@@ -146,7 +147,8 @@ impl ZarrFrames {
         Ok(())
     }
 
-    /// Hands the first `used` bytes of some rows of a chunk to `put`: of this frame in it, which is in the band.
+    /// Passes the first `used` bytes of some rows of a chunk to `put`. `frame` and `rows` are relative to the chunk,
+    /// which is in the band `band`.
     fn rows_of_chunk(
         &self,
         number: usize,
@@ -164,7 +166,7 @@ impl ZarrFrames {
         if !array.is_encoded() {
             return self.read(&place, |stored| array.each_row(stored, frame, rows, used, put));
         }
-        // nothing more is needed of a frame that is read as a whole
+        // a frame that is read as a whole needs its chunks only once
         let complete = array.chunk[0] == 1 && rows.len() == array.rows_of_band(band);
         let key = (!complete).then_some((0, number as u64));
         let wanted = array.place_of(frame, &rows);
@@ -179,7 +181,7 @@ impl ZarrFrames {
     }
 }
 
-/// What memory for the chunks of an array is made for, whose files are in these states.
+/// Returns the sizes for which memory for the chunks of an array is made; `states` are those of its files.
 fn sizes(array: &ZarrArray, states: &[Option<FileState>]) -> ChunkSizes {
     let [_, down, across] = array.counts();
     let in_file = array.sharding.map_or(1, |sharding| sharding.chunks.iter().product::<usize>());
@@ -193,7 +195,8 @@ fn sizes(array: &ZarrArray, states: &[Option<FileState>]) -> ChunkSizes {
     }
 }
 
-/// Place of the chunk or file of this number where there are so many.
+/// Returns the coordinates of the chunk or file with this number; the first argument has their number along each
+/// dimension.
 fn coordinates([_, down, across]: [usize; 3], number: usize) -> [usize; 3] {
     [number / across / down, number / across % down, number % across]
 }

@@ -1,4 +1,5 @@
-//! Files of a sharded array: several chunks, and an index of where they are (the codec `sharding_indexed` of Zarr 3).
+//! Files of a sharded array, which contain several chunks and an index of their places (the codec `sharding_indexed` of
+//! Zarr 3).
 
 use super::FileResult;
 use super::chunk::StoredChunk;
@@ -8,10 +9,10 @@ use serde_json::Value;
 use std::ops::Range;
 use std::os::unix::fs::FileExt;
 
-/// Bytes of an entry of an index: offset and length.
+/// Number of bytes of an entry of an index: offset and length.
 const ENTRY: usize = 16;
 
-/// How the index of a file is stored.
+/// Layout of the files of a sharded array, and storage of their indexes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Sharding {
     /// Number of chunks in a file along each dimension.
@@ -21,14 +22,14 @@ pub struct Sharding {
     checksum: bool,
 }
 
-/// Where the chunks of a file are, in the order of the file; `None` for those that were never written.
+/// Places of the chunks of a file, in the order of the file; `None` for chunks that were never written.
 pub type ShardIndex = Vec<Option<Range<u64>>>;
 
 impl Sharding {
-    /// Reads the configuration of the codec, for files and chunks of these sides.
+    /// Reads the configuration of the codec for files and chunks with these sides.
     ///
     /// # Errors
-    /// What cannot be read, without the path of the array.
+    /// A message about an unsupported configuration, without the path of the array.
     pub fn new(configuration: &Value, file: [usize; 3], chunk: [usize; 3]) -> FileResult<Sharding> {
         if (0..3).any(|side| file[side] % chunk[side] != 0) {
             return Err(format!(
@@ -52,7 +53,7 @@ impl Sharding {
         Ok(Sharding { chunks, at_start: configuration["index_location"] == "start", big_endian, checksum })
     }
 
-    /// Coordinates of the file that has a chunk, and the number of the chunk in it.
+    /// Returns the coordinates of the file that contains a chunk, and the number of the chunk in it.
     pub fn place(&self, chunk: [usize; 3]) -> ([usize; 3], usize) {
         let [_, down, across] = self.chunks;
         let [z, y, x] = std::array::from_fn(|side| chunk[side] % self.chunks[side]);
@@ -62,7 +63,7 @@ impl Sharding {
     /// Reads the index of an open file.
     ///
     /// # Errors
-    /// Why it cannot be read, with the name of the file.
+    /// The reason why it cannot be read, with the name of the file.
     pub fn index(&self, StoredChunk { file, path, .. }: &StoredChunk) -> FileResult<ShardIndex> {
         let bad = |why: &str| format!("shard {} {why}", path.shown());
         let read = |e: std::io::Error| bad(&format!("cannot be read: {e}; check the path and the permissions"));

@@ -1,4 +1,4 @@
-//! The datasets of an output by their paths, and opening its files with the library.
+//! Paths of the datasets of an output, and opening of its files with the library.
 
 use crate::source::hdf5::dataset;
 use hdf5_metno::types::VarLenUnicode;
@@ -7,37 +7,41 @@ use std::io;
 use std::path::Path;
 use std::time::Duration;
 
-/// The slices, their numbers, their checksums, and what is said of the run.
+/// Path of the slices.
 pub(super) const DATA_PATH: &str = "/entry/reconstruction/results/data";
+/// Path of the numbers of the slices.
 pub(super) const NUMBERS_PATH: &str = "/entry/reconstruction/results/slice";
+/// Path of the checksums of the slices.
 pub(super) const MARKS_PATH: &str = "/entry/reconstruction/results/checksums";
+/// Path of the description of the volume.
 pub(super) const DESCRIPTION_PATH: &str = "/entry/reconstruction/configuration/fbp";
+/// Path of the run file.
 pub(super) const RUN_FILE_PATH: &str = "/entry/reconstruction/configuration/run";
-/// Offsets of the slices in the parts, if there are several.
+/// Path of the offsets of the slices in the parts, if there are several parts.
 pub(super) const PART_OFFSETS_PATH: &str = "/entry/reconstruction/configuration/part_offsets";
-/// Where compressed slices are, and how much of each part is in use.
+/// Path of the places of compressed slices, and of the number of bytes of each part that are in use.
 pub(super) const PLACES_PATH: &str = "/entry/reconstruction/configuration/places";
-/// The slices of a part.
+/// Path of the slices in a part.
 pub(super) const PART_DATA_PATH: &str = "/data";
 
-/// An error of the library.
+/// Converts an error of the library.
 pub(super) fn other(error: hdf5_metno::Error) -> io::Error {
     io::Error::other(error.to_string())
 }
 
-/// An error about what is in a file.
+/// Returns an error about invalid contents of a file.
 pub(super) fn invalid(why: &str) -> io::Error {
     io::Error::new(io::ErrorKind::InvalidData, why)
 }
 
-/// Where the values of a dataset begin in its file.
+/// Returns the offset of the values of a dataset in its file.
 pub(super) fn offset(dataset: &Dataset) -> io::Result<u64> {
     let offset = dataset.offset();
     offset.ok_or_else(|| invalid("has a dataset that is not contiguous; choose another --output"))
 }
 
-/// Opens a file that this program may just have closed. A process that it is starting at this moment still holds the
-/// library's lock of it, until it is another program: that is waited for.
+/// Opens a file that this program may just have closed. A process that the program is starting at this moment holds the
+/// library's lock of the file until it executes another program, for which this function waits.
 pub(super) fn open_closed(path: &Path) -> io::Result<File> {
     const TRIES: usize = 50;
     let locked = |error: &hdf5_metno::Error| error.to_string().contains("unable to lock file");
@@ -50,12 +54,12 @@ pub(super) fn open_closed(path: &Path) -> io::Result<File> {
     File::open(path).map_err(other)
 }
 
-/// A dataset by its path, which may be that of another program.
+/// Opens a dataset by its path, which another program may have written.
 pub(super) fn own_dataset(file: &File, name: &str) -> io::Result<Dataset> {
     dataset(file, name).map_err(io::Error::other)
 }
 
-/// The text of a dataset. The library does not check that it is UTF-8.
+/// Reads the text of a dataset, and checks that it is UTF-8, which the library does not do.
 pub(super) fn text_of(file: &File, name: &str) -> io::Result<String> {
     let text = own_dataset(file, name)?.read_scalar::<VarLenUnicode>().map_err(other)?;
     Ok(std::str::from_utf8(text.as_bytes()).map_err(io::Error::other)?.to_owned())

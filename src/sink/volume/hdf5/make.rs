@@ -1,4 +1,4 @@
-//! Making files without slices, by the library.
+//! Creation of files without slices by the library.
 
 use super::file::{
     DATA_PATH, DESCRIPTION_PATH, MARKS_PATH, NUMBERS_PATH, PART_DATA_PATH, PART_OFFSETS_PATH, PLACES_PATH,
@@ -28,14 +28,14 @@ fn text_dataset(file: &File, name: &str, value: &str) -> hdf5_metno::Result<()> 
     file.new_dataset::<VarLenUnicode>().create(name)?.write_scalar(&value)
 }
 
-/// A group of a class of NeXus.
+/// Creates a group of a NeXus class.
 fn group(file: &File, name: &str, class: &str) -> hdf5_metno::Result<Group> {
     let group = file.create_group(name)?;
     text(&group, "NX_class", class)?;
     Ok(group)
 }
 
-/// A dataset with room for all values, none of which is written.
+/// Creates a dataset with space for all values, none of which is written.
 fn room(
     file: &File,
     name: &str,
@@ -49,12 +49,12 @@ fn room(
         .create(name)
 }
 
-/// A file of the first version of the format, in which nothing has a checksum.
+/// Creates a file of the first version of the format, in which nothing has a checksum.
 fn new_file(path: &Path) -> hdf5_metno::Result<File> {
     File::with_options().with_fapl(|plist| plist.libver_earliest()).create_excl(path)
 }
 
-/// The dataset of slices: with room for all samples, or without chunks yet.
+/// Creates the dataset of slices: with space for all samples, or without chunks so far.
 fn slices_dataset(
     file: &File,
     name: &str,
@@ -80,7 +80,7 @@ fn sample_type(dtype: Dtype) -> TypeDescriptor {
     }
 }
 
-/// Makes a part with room for slices and returns where they begin in it, or 0 if they are compressed.
+/// Makes a part with space for slices, and returns the offset of their samples, or 0 if they are compressed.
 pub(super) fn make_part(path: &Path, slices: usize, description: &VolumeDescription) -> io::Result<u64> {
     let file = new_file(path).map_err(other)?;
     let data = slices_dataset(&file, PART_DATA_PATH, slices, description).map_err(other)?;
@@ -90,7 +90,7 @@ pub(super) fn make_part(path: &Path, slices: usize, description: &VolumeDescript
     Ok(offset)
 }
 
-/// The virtual dataset of slices in several parts.
+/// Creates the virtual dataset of slices in several parts.
 fn make_virtual(
     file: &File,
     directory: &Path,
@@ -111,8 +111,8 @@ fn make_virtual(
     builder.create(DATA_PATH)
 }
 
-/// The whole file but the samples; with parts, whose directory and offsets these are. Returns where it says where compressed
-/// slices are.
+/// Makes the whole file except the samples; `parts` are the directory of the parts and their offsets. Returns the
+/// offset of the table of compressed slices, if slices are compressed.
 pub(super) fn make(
     path: &Path,
     description: &VolumeDescription,
@@ -148,7 +148,7 @@ pub(super) fn make(
     }
     let numbers: Vec<u64> = description.slices.iter().map(|&slice| slice as u64).collect();
     file.new_dataset::<u64>().shape(numbers.len()).create(NUMBERS_PATH)?.write_raw(&numbers)?;
-    // 0: no slice is there
+    // 0 means that no slice is there
     let marks = room(&file, MARKS_PATH, &u64::type_descriptor(), &[numbers.len()], FillTime::Alloc)?;
     marks.write_raw(&vec![0u64; numbers.len()])?;
     let places = match description.compression {

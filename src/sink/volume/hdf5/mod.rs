@@ -1,8 +1,9 @@
-//! HDF5: a dataset of all slices, and a description of the run.
+//! HDF5 output: a dataset of all slices, and a description of the run.
 //!
-//! The dataset is contiguous, or virtual if slices are distributed among several files, each of which has one that is
-//! contiguous. The library creates files with space for all samples; all threads then write them at their offsets, without
-//! the library. Compressed slices are chunks, which all threads append; the index of the chunks is written at the end.
+//! The dataset is contiguous, or virtual if slices are distributed among several files, each of which contains a
+//! contiguous one. The library creates files with space for all samples; all threads then write them at their offsets,
+//! without the library. Compressed slices are chunks, which all threads append; the index of the chunks is written at
+//! the end.
 
 mod file;
 mod make;
@@ -29,24 +30,24 @@ use std::fs::{self, OpenOptions};
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// The format, with the places of its parts.
+/// HDF5 as a format, with the directories of its parts.
 #[derive(Clone, Debug)]
 pub(super) struct Hdf5File(PartDirectories);
 
-/// What a file says of itself, if it is one of ours.
+/// Returns the description in a file that this program wrote.
 pub fn describe(path: &Path) -> Option<VolumeDescription> {
     let ours = path.is_file() && is_hdf5(path);
     ours.then(|| Contents::read(path).ok()).flatten().map(|contents| contents.description)
 }
 
-/// What the library says of a file.
+/// Description of a file, and offsets in it, as the library reads them.
 struct Contents {
     description: VolumeDescription,
     /// Offset of the samples in the file, or in each of its parts; 0 if they are compressed.
     data: Vec<u64>,
     /// Offset of the marks.
     marks: u64,
-    /// Offset of the places of compressed slices.
+    /// Offset of the table of compressed slices.
     places: Option<u64>,
 }
 
@@ -74,18 +75,18 @@ impl Contents {
 }
 
 impl Hdf5File {
-    /// The file at a path.
+    /// Returns the format for an output at `path`.
     pub fn new(path: impl Into<PathBuf>) -> Hdf5File {
         Hdf5File(PartDirectories { output: path.into() })
     }
 
-    /// Directory of the parts of a volume, if it has any.
+    /// Returns the directory of the parts of a volume, if it has any.
     fn parts_of(&self, path: &Path) -> Option<PathBuf> {
         let description = describe(path)?;
         description.parts.map(|_| self.0.of(path, &description))
     }
 
-    /// The files of the samples of a volume at a path.
+    /// Returns the files that contain the samples of a volume at a path.
     fn data_paths(&self, path: &Path, description: &VolumeDescription) -> Vec<PathBuf> {
         let Some(parts) = description.parts else { return vec![path.to_owned()] };
         let directory = self.0.of(path, description);
@@ -120,7 +121,7 @@ impl Hdf5File {
         Ok(OpenHdf5 { description, files, paths, marks, space, marks_at })
     }
 
-    /// Whether a volume has the bytes of one that `again` makes now, but for slices, marks and places.
+    /// Reports whether a volume has the same bytes as one that `again` makes now, except for slices, marks and places.
     fn is_like(&self, path: &Path, again: &Hdf5File, description: &VolumeDescription) -> io::Result<bool> {
         let found = self.open_file(path, false)?;
         let run_file = text_of(&open_closed(path)?, RUN_FILE_PATH)?;
@@ -129,7 +130,7 @@ impl Hdf5File {
         let made = again.open_file(&hidden, true)?;
         let (slices, parts) = (description.slices.len(), made.files.len());
         let own: Vec<_> = made.paths.iter().map(|path| path == &hidden).collect();
-        // marks, and the table of places, which are looked at with every slice
+        // marks, and the table of places, are verified with every slice
         let marks = found.marks_at..found.marks_at + 8 * slices as u64;
         let tables: Vec<_> = [marks].into_iter().chain(found.space.as_ref().map(|space| space.extent(parts))).collect();
         if !own[0]
@@ -159,7 +160,7 @@ impl Hdf5File {
         Ok(true)
     }
 
-    /// Where compressed slices of a volume are.
+    /// Returns the table of the compressed slices of a volume.
     fn space(&self, file: fs::File, offset: u64, slices: usize) -> SliceSpace {
         SliceSpace::new(file, offset, slices, volume_lock(&self.0.output))
     }
@@ -205,7 +206,7 @@ impl Container for Hdf5File {
     }
 
     fn is_as_made(&self, path: &Path, description: &VolumeDescription) -> io::Result<bool> {
-        // the same files without slices, in a directory of their own
+        // makes the same files without slices, in a separate directory
         let directory = temporary_path(&self.0.output)?;
         fs::create_dir(&directory)?;
         let output = directory.join(self.0.output.file_name().unwrap_or_default());
@@ -228,7 +229,7 @@ impl Container for Hdf5File {
         }
         match Contents::read(path) {
             Ok(contents) => Origin::Own(contents.description.content()),
-            // the library was asked in a process of its own first
+            // the library was tested in a separate process first
             Err(_) if !is_hdf5(path) => Origin::Foreign,
             Err(_) => {
                 match examine(&Hdf5Reading::Contents { file: path.to_owned() }).is_ok() && open_closed(path).is_ok() {
@@ -247,7 +248,8 @@ impl Container for Hdf5File {
             ours.map_or(Ok(()), |directory| self.0.remove(&directory))?;
             return remove(path);
         }
-        // the file goes first: without its parts it could not be opened, while parts alone are removed by the next run
+        // the file is removed first: it could not be opened without its parts, while parts alone are removed by the
+        // next run
         if let Some(directory) = ours.filter(|directory| *directory != self.0.hidden() && directory.exists()) {
             self.0.hide(&directory)?;
         }
@@ -278,7 +280,7 @@ mod tests {
     use hdf5_metno::File;
     use hdf5_metno::types::VarLenUnicode;
 
-    /// Trees of one to three levels, in one file and in several, read by the library and by fbp itself.
+    /// Writes trees of one to three levels, in one file and in several, and reads them with the library and without.
     #[test]
     fn indexes_of_any_number_of_slices() {
         let directory = tempfile::tempdir().unwrap();
@@ -292,7 +294,7 @@ mod tests {
             let hidden = unfinished(&path);
             format.make(&hidden, &description, "").unwrap();
             let volume = format.open(&hidden, true).unwrap();
-            // backwards, so that chunks are in another order than slices
+            // backwards, so that the order of chunks differs from that of slices
             for place in (0..count).rev() {
                 let values: Vec<f32> = (0..6).map(|i| (place * 10 + i) as f32).collect();
                 let page =

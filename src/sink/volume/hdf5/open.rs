@@ -1,4 +1,4 @@
-//! An open file: reading and writing its slices without the library.
+//! Open files, whose slices are read and written without the library.
 
 use super::file::{DATA_PATH, PART_DATA_PATH, invalid, open_closed, own_dataset};
 use crate::sink::compression::Compression;
@@ -17,24 +17,24 @@ use std::ops::Range;
 use std::os::unix::fs::FileExt;
 use std::path::PathBuf;
 
-/// Bytes that deflate makes of one at most.
+/// Largest compression ratio of deflate.
 const DEFLATES: u64 = 1032;
 
-/// An open output.
+/// Open HDF5 output.
 pub(super) struct OpenHdf5 {
     pub description: VolumeDescription,
-    /// Files of the samples, with the offset at which these begin.
+    /// Files that contain the samples, with the offset at which the samples begin.
     pub files: Vec<(fs::File, u64)>,
     pub paths: Vec<PathBuf>,
     pub marks: Marks,
     /// Offset of the marks in the file.
     pub marks_at: u64,
-    /// Where slices are, if they are compressed.
+    /// Table of compressed slices, if they are compressed.
     pub space: Option<SliceSpace>,
 }
 
 impl OpenHdf5 {
-    /// File and offset of a slice.
+    /// Returns the file and the offset of an uncompressed slice.
     fn place(&self, place: usize) -> (&fs::File, u64) {
         let parts = self.files.len();
         let (file, offset) = &self.files[place % parts];
@@ -52,12 +52,12 @@ impl OpenHdf5 {
         Ok(crc32fast::hash(samples))
     }
 
-    /// Reads a slice that is a chunk.
+    /// Reads a slice that is stored as a chunk.
     fn decode(&self, space: &SliceSpace, place: usize) -> io::Result<Vec<u8>> {
         let (file, _) = self.place(place);
         let length = self.description.slice_bytes();
         let StoredFrame { offset, bytes } = space.get(place)?;
-        // sizes that a damaged file claims take no memory
+        // sizes that a damaged file claims must not take memory
         let (stored, in_file) = (u64::from(bytes), file.metadata()?.len());
         if offset.checked_add(stored).is_none_or(|end| end > in_file) || length as u64 > stored.saturating_mul(DEFLATES)
         {
@@ -74,13 +74,13 @@ impl OpenHdf5 {
         Ok(buffers.bytes)
     }
 
-    /// Where all slices of a part are.
+    /// Returns the places of all slices of a part.
     fn frames(&self, space: &SliceSpace, part: usize) -> io::Result<Vec<StoredFrame>> {
         let places = (part..self.description.slices.len()).step_by(self.files.len());
         places.map(|place| space.get(place)).collect()
     }
 
-    /// Where the header of the dataset of a part has the address of the index of its chunks.
+    /// Returns the offset at which the header of the dataset of a part has the address of its chunk index.
     fn index_address(&self, part: usize) -> io::Result<u64> {
         let name = if self.description.parts.is_some() { PART_DATA_PATH } else { DATA_PATH };
         let file = open_closed(&self.paths[part])?;
@@ -89,15 +89,16 @@ impl OpenHdf5 {
         address.ok_or_else(|| invalid("has no dataset with chunks; run again without --resume"))
     }
 
-    /// Writes the index of the chunks of a part.
+    /// Writes the chunk index of a part.
     fn index(&self, space: &SliceSpace, part: usize) -> io::Result<()> {
         let frames = self.frames(space, part)?;
-        // no job writes slices any more
+        // no job writes slices any longer
         let start = space.reserve_alone(part, ChunkTree::bytes(frames.len()))?;
         ChunkTree::new(&frames, start).write(&self.files[part].0, start, self.index_address(part)?)
     }
 
-    /// Writes the index that a part of another file with these slices must have, if it has one, and returns its place.
+    /// Writes the index that a part of another file with these slices must have, if that part has one, and returns its
+    /// place.
     pub fn index_again(&self, part: usize, slices: &SliceSpace, file: &fs::File) -> io::Result<Option<Range<u64>>> {
         let address = self.index_address(part)?;
         let mut root = [0; 8];
@@ -160,7 +161,7 @@ impl OpenVolume for OpenHdf5 {
     }
 }
 
-/// Whether two files have the same first bytes, but for those that are skipped.
+/// Reports whether two files have the same first `length` bytes, except for the skipped ranges.
 pub(super) fn is_same(a: &fs::File, b: &fs::File, length: u64, skipped: &[Range<u64>]) -> io::Result<bool> {
     const BLOCK: u64 = 1 << 20;
     if a.metadata()?.len() < length || b.metadata()?.len() < length {

@@ -1,12 +1,13 @@
-//! Coarser planes of an OME-Zarr: each pixel is the mean of two by two by two.
+//! Coarser planes of an OME-Zarr, whose pixels are means of two by two by two pixels.
 
 use crate::source::SampleType;
 use half::f16;
 
-/// Writes means to `out`, the rows of a coarser plane, from where those of the first column belong.
+/// Writes means to `out`, the rows of a coarser plane, each of which begins where its first mean belongs.
 ///
-/// `planes` are one or two planes with the same rows of `stride` values, of which the first `used` are in the plane; a last
-/// row or value without a neighbour counts alone. Sums are in pairs, so that the mean of equal values is that value.
+/// `planes` are one or two planes with the same rows of `stride` values, of which the first `used` are in the plane. A
+/// last row or value without a neighbour is averaged alone. Values are summed in pairs, so that the mean of equal
+/// values is that value.
 pub(super) fn halve<'a>(
     planes: &[&[f32]],
     [stride, used]: [usize; 2],

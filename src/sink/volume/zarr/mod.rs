@@ -1,6 +1,6 @@
-//! A directory of OME-Zarr: chunks of one slice, and coarser levels of the volume.
+//! OME-Zarr output: a directory with chunks of one slice, and coarser levels of the volume.
 //!
-//! A plane of a level is made of two planes of the level below when both are there, whoever wrote them.
+//! A plane of a level is made of two planes of the level below when both exist, whichever job wrote them.
 
 mod coarser;
 mod planes;
@@ -23,23 +23,23 @@ use std::path::{Path, PathBuf};
 
 /// Largest side of a chunk in pixels.
 const CHUNK: usize = 1024;
-/// No level is made of slices whose sides are all at most this long.
+/// Largest side of slices in pixels of which no coarser level is made.
 const COARSEST: usize = 256;
-/// The attribute with the run file.
+/// Name of the attribute that contains the run file.
 const RUN_FILE: &str = "fbp-run";
-/// The array of marks: those of all levels, the finest first.
+/// Name of the array of marks, which are those of all levels, the finest first.
 const MARKS: &str = "checksums";
 
-/// The format.
+/// OME-Zarr as a format.
 #[derive(Clone, Debug)]
 pub(super) struct ZarrDirectory;
 
-/// What a directory of OME-Zarr says of itself, if it is one of ours.
+/// Returns the description in a directory of OME-Zarr that this program wrote.
 pub fn describe(path: &Path) -> Option<VolumeDescription> {
     Some(ZarrDirectory.open(path, false).ok()?.description().clone())
 }
 
-/// Frames, rows and columns of each level.
+/// Returns the number of frames, rows and columns of each level.
 fn levels(description: &VolumeDescription) -> Vec<[usize; 3]> {
     let mut shape = [description.slices.len(), description.height, description.width];
     let mut levels = vec![shape];
@@ -50,11 +50,11 @@ fn levels(description: &VolumeDescription) -> Vec<[usize; 3]> {
     levels
 }
 
-/// Metadata of one array in the two versions.
+/// Metadata of one array, for both versions of Zarr.
 struct ArrayMeta<'a> {
     shape: &'a [usize],
     chunk: &'a [usize],
-    /// Names of the type in both versions.
+    /// Names of the sample type in both versions.
     kind: [&'a str; 2],
     compression: Compression,
 }
@@ -92,7 +92,7 @@ impl ArrayMeta<'_> {
         })
     }
 
-    /// The file of the metadata of an array, and its text.
+    /// Returns the file for the metadata of an array, and its text.
     fn file(&self, directory: &Path, version: OmeZarr, names: &[&str]) -> (PathBuf, String) {
         match version {
             OmeZarr::V04 => (directory.join(".zarray"), pretty(&self.version_2())),
@@ -105,7 +105,7 @@ fn pretty(value: &Value) -> String {
     format!("{value:#}\n")
 }
 
-/// All files of metadata, relative to the directory, and the number of planes of all levels.
+/// Returns all files of metadata, relative to the directory, and the number of planes of all levels.
 fn metadata(description: &VolumeDescription, run_file: &str) -> (Vec<(PathBuf, String)>, usize) {
     let version = description.ome_zarr.unwrap_or_default();
     let multiscales = multiscales(description, version);
@@ -144,7 +144,7 @@ fn metadata(description: &VolumeDescription, run_file: &str) -> (Vec<(PathBuf, S
     (files, planes)
 }
 
-/// What OME-Zarr says of the levels: places of pixels in the unit of length.
+/// Returns the OME-Zarr metadata of the levels, with positions of pixels in the unit of length.
 fn multiscales(description: &VolumeDescription, version: OmeZarr) -> Value {
     let (pixel, unit) = description.pixel_size().unwrap_or((1.0, String::new()));
     let unit = match unit.as_str() {
@@ -258,14 +258,14 @@ impl Container for ZarrDirectory {
     }
 }
 
-/// Whether a directory contains something beside levels and marks, which another program has put there.
+/// Reports whether a directory contains anything other than metadata, levels and marks, written by another program.
 fn has_others(path: &Path) -> bool {
     let is_level = |name: &str| name.bytes().all(|byte| byte.is_ascii_digit());
     let is_own = |name: &str| [".zgroup", ".zattrs", "zarr.json", MARKS].contains(&name) || is_level(name);
     fs::read_dir(path).is_ok_and(|entries| entries.flatten().any(|entry| !is_own(&entry.file_name().to_string_lossy())))
 }
 
-/// The only chunk of the array of marks.
+/// Returns the file of the only chunk of the array of marks.
 fn marks_file(path: &Path, version: OmeZarr) -> PathBuf {
     path.join(MARKS).join(if version == OmeZarr::V05 { "c/0" } else { "0" })
 }

@@ -1,4 +1,4 @@
-//! Planes of an OME-Zarr: writing and reading their chunks, and making coarser ones.
+//! Planes of an OME-Zarr: writing and reading of their chunks, and making of coarser planes.
 
 use super::coarser::halve;
 use crate::sink::compression::Compression;
@@ -17,19 +17,19 @@ use std::path::Path;
 
 pub(super) struct OpenZarr {
     pub description: VolumeDescription,
-    /// The finest first.
+    /// Arrays of the levels, the finest first.
     pub levels: Vec<ZarrArray>,
     pub marks: Marks,
 }
 
 impl OpenZarr {
-    /// Where the marks of a level begin.
+    /// Returns the number of the first mark of a level.
     fn first_mark(&self, level: usize) -> usize {
         self.levels[..level].iter().map(|array| array.shape[0]).sum()
     }
 
-    /// Writes the chunks of a plane, and returns the checksum of its samples. Files are not cut first: several jobs may write
-    /// the same bytes at the same time.
+    /// Writes the chunks of a plane, and returns the checksum of its samples. Files are not truncated first, as several
+    /// jobs may write the same bytes at the same time.
     fn write_plane(&self, level: usize, plane: usize, samples: &[u8]) -> io::Result<u32> {
         let array = &self.levels[level];
         let [_, down, across] = array.counts();
@@ -71,8 +71,8 @@ impl OpenZarr {
         Ok(samples)
     }
 
-    /// Whether a plane of a level is in its files as it is written, with the checksum of its mark. One without a mark is not
-    /// finished.
+    /// Reports whether the files of a plane of a level have the bytes that were written, with the checksum of its mark.
+    /// True for a plane without a mark, which is not finished.
     fn is_plane_as_written(&self, level: usize, plane: usize) -> io::Result<bool> {
         let array = &self.levels[level];
         let crc = match self.marks.get(self.first_mark(level) + plane)? {
@@ -99,7 +99,7 @@ impl OpenZarr {
         Ok(true)
     }
 
-    /// A chunk as it is stored.
+    /// Returns a chunk as it is stored.
     fn stored<'a>(&self, chunk: &'a [u8]) -> io::Result<Cow<'a, [u8]>> {
         Ok(match self.description.compression {
             Compression::None => Cow::Borrowed(chunk),
@@ -108,7 +108,7 @@ impl OpenZarr {
         })
     }
 
-    /// Makes a plane of a level of those below it, which lie in their files.
+    /// Makes a plane of a level from the files of the planes below it.
     fn make_plane(&self, level: usize, plane: usize) -> io::Result<()> {
         let (below, above) = (&self.levels[level - 1], &self.levels[level]);
         let ([_, high, wide], sample) = (below.chunk, below.sample);
@@ -136,7 +136,7 @@ impl OpenZarr {
         self.put_plane(level, plane, &samples)
     }
 
-    /// Writes two slices without compression, and makes the plane above them of their rows while these are in the processor's
+    /// Writes two slices without compression, and makes the plane above them from their rows while these are in the
     /// cache. Returns the checksums of the slices, and the plane.
     fn write_pair(&self, pair: [(usize, &[u8]); 2]) -> io::Result<([u32; 2], Vec<u8>)> {
         let (array, above) = (&self.levels[0], &self.levels[1]);
@@ -144,16 +144,16 @@ impl OpenZarr {
             make_directories(&array.directory, &array.file_path([plane, 0, 0]))?;
         }
         let mut coarser = vec![0; above.plane_bytes()];
-        // bands have even numbers of rows, but for a single one or the last
+        // bands have even numbers of rows, except for a single band and the last one
         let bands = coarser.par_chunks_mut(array.chunk[1].div_ceil(2) * above.row_bytes()).enumerate();
         let bands = bands.map(|(band, coarser)| write_band(array, band, &pair, coarser));
         let crcs = checksums(bands.collect::<io::Result<Vec<_>>>()?);
         Ok(([crcs[0], crcs[1]], coarser))
     }
 
-    /// The plane above one or two slices.
+    /// Returns the plane above one or two slices.
     fn coarser(&self, slices: &[(usize, EncodedPage)]) -> Vec<u8> {
-        /// Of the coarser plane, which are made at once.
+        /// Number of rows of the coarser plane that are made at once.
         const ROWS: usize = 32;
         let (below, above) = (&self.levels[0], &self.levels[1]);
         let mut coarser = vec![0; above.plane_bytes()];
@@ -171,7 +171,7 @@ impl OpenZarr {
         self.marks.set(self.first_mark(level) + plane, Mark::Complete(crc))
     }
 
-    /// Makes the planes above one that was written, as far as what they are made of is there.
+    /// Makes the planes above a plane that was written, as far as the planes that they are made of exist.
     fn make_above(&self, mut plane: usize, first: usize) -> io::Result<()> {
         for level in first + 1..self.levels.len() {
             let other = plane ^ 1;
@@ -190,7 +190,7 @@ pub(super) fn invalid(why: String) -> io::Error {
     io::Error::new(io::ErrorKind::InvalidData, why)
 }
 
-/// Copies a chunk out of the samples of a plane. What sticks out of the plane is 0.
+/// Copies a chunk out of the samples of a plane; samples beyond the plane are 0.
 fn cut(samples: &[u8], array: &ZarrArray, (band, column): (usize, usize), out: &mut Vec<u8>) {
     let ([_, _, width], [_, high, wide], size) = (array.shape, array.chunk, array.sample.bytes());
     let used = wide.min(width - column * wide) * size;
@@ -202,9 +202,9 @@ fn cut(samples: &[u8], array: &ZarrArray, (band, column): (usize, usize), out: &
     }
 }
 
-/// Writes the chunks of a row of chunks of some planes, without compression, a few rows after the other: then samples stay in
-/// the processor's cache, and are not copied into chunks first. Makes the rows of `coarser` of them, unless it is empty.
-/// Returns the checksums of their samples.
+/// Writes a band of chunks of some planes, without compression, a few rows at a time, so that samples stay in the cache
+/// and are not copied into chunks first. Makes the rows of `coarser` from them, unless it is empty. Returns the
+/// checksums of their samples.
 fn write_band(
     array: &ZarrArray,
     band: usize,
@@ -241,7 +241,7 @@ fn write_band(
     Ok(crcs)
 }
 
-/// Writes lines of samples, and what is `beyond` the plane after each, to where the last ones ended.
+/// Writes lines of samples at the position of the file, each followed by `beyond`, the samples outside the plane.
 fn write_lines<'a>(mut file: &File, lines: impl Iterator<Item = &'a [u8]>, beyond: &'a [u8]) -> io::Result<()> {
     let mut pieces: Vec<_> =
         lines.flat_map(|line| [line, beyond]).filter(|piece| !piece.is_empty()).map(IoSlice::new).collect();
@@ -257,7 +257,7 @@ fn write_lines<'a>(mut file: &File, lines: impl Iterator<Item = &'a [u8]>, beyon
     Ok(())
 }
 
-/// The checksums of planes from those of their bands.
+/// Combines the checksums of the bands of planes into those of the planes.
 fn checksums(bands: Vec<Vec<crc32fast::Hasher>>) -> Vec<u32> {
     let mut bands = bands.into_iter();
     let mut all = bands.next().unwrap_or_default();
@@ -265,7 +265,7 @@ fn checksums(bands: Vec<Vec<crc32fast::Hasher>>) -> Vec<u32> {
     all.into_iter().map(crc32fast::Hasher::finalize).collect()
 }
 
-/// Rows of a coarser plane, of `row` bytes, made of rows of one or two planes.
+/// Makes rows of a coarser plane, of `row` bytes each, from rows of one or two planes.
 fn halve_samples(planes: &[&[u8]], below: &ZarrArray, row: usize, out: &mut [u8]) {
     let width = below.shape[2];
     let values = planes.iter().map(|&bytes| {
@@ -281,14 +281,14 @@ fn halve_samples(planes: &[&[u8]], below: &ZarrArray, row: usize, out: &mut [u8]
     halve(&values, [width, width], below.sample, out.chunks_exact_mut(row));
 }
 
-/// The file of a chunk, made if it is not there.
+/// Opens the file of a chunk, which is created if it does not exist.
 fn chunk_file(array: &ZarrArray, at: [usize; 3]) -> io::Result<File> {
     let path = array.file_path(at);
     make_directories(&array.directory, &path)?;
     OpenOptions::new().write(true).create(true).truncate(false).open(path)
 }
 
-/// Makes the directories of a chunk, but never that of the array: it may have got its name.
+/// Makes the directories of a chunk, but never that of the array, which may have got its final name.
 fn make_directories(array: &Path, chunk: &Path) -> io::Result<()> {
     let above = chunk.ancestors().skip(1).take_while(|directory| *directory != array);
     for directory in above.collect::<Vec<_>>().into_iter().rev() {

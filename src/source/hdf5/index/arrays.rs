@@ -1,37 +1,41 @@
-//! Fixed arrays, which list the chunks of datasets of a limited shape, and extensible arrays, for those that may grow along one
-//! dimension. Both have an element for every chunk, in the order of their positions.
+//! Fixed arrays, which list the chunks of datasets of limited shape, and extensible arrays, which list those of
+//! datasets that may grow along one dimension. Both have an element for every chunk, in the order of their positions.
 
 use super::bytes::{IndexBytes, IndexFile, UNDEFINED, number};
 use super::request::{ChunkIndex, ListedChunk};
 
-/// Bytes of an address, and of a checksum.
+/// Number of bytes of an address.
 const ADDRESS: u64 = 8;
+/// Number of bytes of a checksum.
 const SUM: u64 = 4;
-/// Bytes at the start of a block: signature, version, kind of elements, and the address of the header of the array.
+/// Number of bytes at the start of a block: signature, version, kind of elements, and the address of the header of the
+/// array.
 const PREFIX: u64 = 14;
-/// Most bits of the number of elements; the library uses 32.
+/// Largest number of bits of the number of elements; the library uses 32.
 const BITS: u64 = 32;
 
-/// Elements that are taken one after the other.
+/// State of reading elements one after another.
 struct ElementWalk<'a, 'b> {
     file: &'a mut IndexFile<'b>,
     of: &'a ChunkIndex,
-    /// Address of the header.
+    /// Address of the header of the array.
     header: u64,
-    /// 1 if elements have sizes and skipped filters, too.
+    /// Kind of elements: 0 for addresses only, 1 with sizes and skipped filters.
     kind: u64,
-    /// Bytes of an element.
+    /// Number of bytes of an element.
     width: u64,
-    /// Chunks along the dimensions, and the dimension along which they follow each other last.
+    /// Number of chunks along each dimension.
     grid: [u64; 3],
+    /// Dimension along which the number of an element grows slowest.
     slowest: usize,
-    /// Number of the next element, and of all that may be of use.
+    /// Number of the next element.
     next: u64,
+    /// Number of all elements that may be used.
     all: u64,
     found: Vec<ListedChunk>,
 }
 
-/// The chunks in the fixed array whose header is at this address.
+/// Returns the chunks in the fixed array whose header is at the address `header`.
 pub(super) fn fixed(file: &mut IndexFile, of: &ChunkIndex, header: u64) -> Option<Vec<ListedChunk>> {
     let head = file.read_checked(header, 28)?;
     let (width, bits, elements) = (head.number(6, 1)?, head.number(7, 1)?, head.number(8, 8)?);
@@ -56,7 +60,7 @@ pub(super) fn fixed(file: &mut IndexFile, of: &ChunkIndex, header: u64) -> Optio
     Some(walk.found)
 }
 
-/// The chunks in the extensible array whose header is at this address.
+/// Returns the chunks in the extensible array whose header is at the address `header`.
 pub(super) fn extensible(file: &mut IndexFile, of: &ChunkIndex, header: u64) -> Option<Vec<ListedChunk>> {
     let head = file.read_checked(header, 72)?;
     let slowest = of.limits.iter().position(Option::is_none)?;
@@ -90,7 +94,7 @@ pub(super) fn extensible(file: &mut IndexFile, of: &ChunkIndex, header: u64) -> 
         for _ in 0..blocks {
             match index.number(addresses.next()?, 8)? {
                 UNDEFINED => walk.skip(elements),
-                // pages are marked in blocks of addresses
+                // the pages of larger blocks are marked in super blocks, which the index block bypasses
                 at if elements <= form.page => walk.block(at, b"EADB", form.offset, elements)?,
                 _ => return None,
             }
@@ -99,20 +103,24 @@ pub(super) fn extensible(file: &mut IndexFile, of: &ChunkIndex, header: u64) -> 
     Some(walk.found)
 }
 
-/// The parameters of an extensible array: which blocks it has, and of which lengths. A super block stands for data blocks of one
-/// length; the first ones have no block of addresses, as the index block has their addresses.
+/// Parameters of an extensible array: its blocks and their lengths.
+///
+/// A super block stands for data blocks of one length. The first super blocks are not stored, as the index block
+/// contains the addresses of their data blocks.
 struct ExtensibleForm {
-    /// Elements in the index block,
+    /// Number of elements in the index block.
     own: u64,
-    /// and in the smallest data block.
+    /// Number of elements in the smallest data block.
     least: u64,
-    /// Super blocks, and those of them, and of their data blocks, whose addresses are in the index block.
+    /// Number of super blocks.
     supers: u64,
+    /// Number of super blocks that are not stored, as the index block has the addresses of their data blocks.
     direct_supers: u64,
+    /// Number of data blocks whose addresses are in the index block.
     direct: u64,
-    /// Elements of a page.
+    /// Number of elements of a page.
     page: u64,
-    /// Bytes of the number of its first element in a block.
+    /// Number of bytes of the field of a block that gives the number of its first element.
     offset: u64,
 }
 
@@ -130,17 +138,17 @@ impl ExtensibleForm {
         (direct_supers <= supers).then_some(form)
     }
 
-    /// Data blocks of a super block,
+    /// Returns the number of data blocks of a super block.
     fn blocks(&self, number: u64) -> u64 {
         1 << (number / 2)
     }
 
-    /// and elements of each.
+    /// Returns the number of elements of each data block of a super block.
     fn elements(&self, number: u64) -> u64 {
         self.least << number.div_ceil(2)
     }
 
-    /// Takes the elements of a super block.
+    /// Reads the elements of the super block at the address `at`.
     fn super_block(&self, walk: &mut ElementWalk, at: u64, blocks: u64, elements: u64) -> Option<()> {
         if at == UNDEFINED {
             walk.skip(blocks * elements);
@@ -168,7 +176,7 @@ impl ExtensibleForm {
 }
 
 impl<'a, 'b> ElementWalk<'a, 'b> {
-    /// For elements of a kind and a width in bytes, one for each of `all` chunks of a grid.
+    /// Creates the state for elements of this kind and width in bytes, one for each of `all` chunks of a grid.
     fn new(
         file: &'a mut IndexFile<'b>,
         of: &'a ChunkIndex,
@@ -176,7 +184,7 @@ impl<'a, 'b> ElementWalk<'a, 'b> {
         (kind, width): (u64, u64),
         (grid, slowest, all): ([u64; 3], usize, u64),
     ) -> Option<ElementWalk<'a, 'b>> {
-        // an address; with filters also a size of up to 8 bytes, and the skipped filters
+        // an address; with filters also a size of up to 8 bytes and the mask of skipped filters
         let known = match kind {
             0 => width == ADDRESS,
             1 => (ADDRESS + 5..=ADDRESS + 12).contains(&width),
@@ -186,21 +194,21 @@ impl<'a, 'b> ElementWalk<'a, 'b> {
         known.then_some(ElementWalk { file, of, header, kind, width, grid, slowest, next: 0, all, found })
     }
 
-    /// A block of the array, with so many bytes after its prefix, the last of which are a checksum.
+    /// Reads a block of the array with `rest` bytes after its prefix, the last of which are a checksum.
     fn read(&mut self, at: u64, signature: &[u8; 4], rest: u64) -> Option<IndexBytes> {
         let block = self.file.read_checked(at, PREFIX + rest)?;
         let own = block.0.starts_with(signature) && block.number(4, 1)? == 0 && block.number(5, 1)? == self.kind;
         (own && block.number(6, 8)? == self.header).then_some(block)
     }
 
-    /// Takes the elements of a block without pages, which come after so many bytes.
+    /// Reads the elements of a block without pages, which begin `before` bytes after its prefix.
     fn block(&mut self, at: u64, signature: &[u8; 4], before: u64, elements: u64) -> Option<()> {
         let length = elements.checked_mul(self.width)?;
         let block = self.read(at, signature, length.checked_add(before + SUM)?)?;
         self.take(block.0.get((PREFIX + before) as usize..(PREFIX + before + length) as usize)?)
     }
 
-    /// Takes the elements of pages that follow each other from an address on, some of which were written.
+    /// Reads the elements of consecutive pages from the address `start` on; `written` tells which of them were written.
     fn pages(&mut self, start: u64, elements: u64, page: u64, written: impl Fn(u64) -> bool) -> Option<()> {
         let (mut at, mut left) = (start, elements);
         for number in 0..elements.div_ceil(page) {
@@ -244,7 +252,7 @@ impl<'a, 'b> ElementWalk<'a, 'b> {
     }
 }
 
-/// Whether a bit is set; the first is the highest of the first byte.
+/// Reports whether a bit is set; bit 0 is the highest one of the first byte.
 fn bit(bits: &[u8], number: u64) -> bool {
     let byte = usize::try_from(number / 8).ok().and_then(|at| bits.get(at));
     byte.is_some_and(|byte| byte & 0x80 >> (number % 8) != 0)

@@ -1,17 +1,17 @@
-//! B-trees of version 1, in which all but the latest form of the format lists chunks.
+//! B-trees of version 1, in which all but the latest version of the format list chunks.
 
 use super::bytes::IndexFile;
 use super::request::{ChunkIndex, ListedChunk};
 
-/// Bytes before the entries of a node.
+/// Number of bytes before the entries of a node.
 const NODE: u64 = 24;
 
-/// The chunks in the tree whose root is at this address.
+/// Returns the chunks in the tree whose root is at the address `root`.
 pub(super) fn chunks(file: &mut IndexFile, of: &ChunkIndex, root: u64) -> Option<Vec<ListedChunk>> {
     let ChunkIndex { rank, count, .. } = *of;
     let mut found = Vec::new();
     let mut open = vec![(root, None)];
-    // each node has an entry or more
+    // each node has at least one entry
     for _ in 0..count.checked_mul(2)? {
         let Some((at, level)) = open.pop() else { break };
         let head = file.read(at, NODE)?;
@@ -20,7 +20,7 @@ pub(super) fn chunks(file: &mut IndexFile, of: &ChunkIndex, root: u64) -> Option
         if !kept || entries == 0 || found.len() + open.len() + entries as usize > count {
             return None;
         }
-        // size, skipped filters, and positions, the last of which is that within a value
+        // a key has size, skipped filters and positions, the last of which is the one within a value
         let key = 8 + 8 * (rank + 1);
         let node = file.read(at + NODE, entries * (key as u64 + 8))?;
         for entry in (0..entries as usize).rev().map(|entry| entry * (key + 8)) {

@@ -1,25 +1,26 @@
-//! Bytes of a file that has an index.
+//! Bytes of a file that contains an index.
 
 use super::checksum;
 use std::fs::File;
 use std::os::unix::fs::FileExt;
 
-/// An address that stands for nothing.
+/// Undefined address, which stands for an object that does not exist.
 pub(super) const UNDEFINED: u64 = u64::MAX;
 
-/// A file that is read as an index, and how many more bytes of it may be read: no valid index has more than its file.
+/// File in which an index is read, with the number of bytes that may still be read: no valid index is larger than its
+/// file.
 pub(super) struct IndexFile<'a> {
     file: &'a File,
     left: u64,
 }
 
 impl IndexFile<'_> {
-    /// A file of `length` bytes.
+    /// Allows reading as many bytes as the file has, which is `length`.
     pub fn new(file: &File, length: u64) -> IndexFile<'_> {
         IndexFile { file, left: length }
     }
 
-    /// Reads bytes from an address on.
+    /// Reads `length` bytes from the address `at` on.
     pub fn read(&mut self, at: u64, length: u64) -> Option<IndexBytes> {
         self.left = self.left.checked_sub(length)?;
         let mut bytes = vec![0; usize::try_from(length).ok()?];
@@ -27,26 +28,26 @@ impl IndexFile<'_> {
         Some(IndexBytes(bytes))
     }
 
-    /// The same with a checksum at the end, which is verified.
+    /// Reads `length` bytes from the address `at` on, and verifies the checksum at their end.
     pub fn read_checked(&mut self, at: u64, length: u64) -> Option<IndexBytes> {
         let bytes = self.read(at, length)?;
         let (data, sum) = bytes.0.split_last_chunk()?;
-        // a fuzzer would not get past it
+        // a fuzzer cannot produce valid checksums
         (cfg!(fuzzing) || checksum::lookup3(data) == u32::from_le_bytes(*sum)).then_some(bytes)
     }
 }
 
-/// Bytes of a file, with numbers of up to 8 bytes, little-endian.
+/// Bytes of a file, which contain little-endian numbers of up to 8 bytes.
 pub(super) struct IndexBytes(pub Vec<u8>);
 
 impl IndexBytes {
-    /// The number at a place, unless it is outside.
+    /// Returns the number of `length` bytes at `at`, unless it is outside.
     pub fn number(&self, at: usize, length: usize) -> Option<u64> {
         number(&self.0, at, length)
     }
 }
 
-/// A number among bytes, little-endian.
+/// Returns the little-endian number of `length` bytes at `at`.
 pub(super) fn number(bytes: &[u8], at: usize, length: usize) -> Option<u64> {
     let mut number = [0; 8];
     number.get_mut(..length)?.copy_from_slice(bytes.get(at..at.checked_add(length)?)?);

@@ -1,6 +1,6 @@
-//! The checksum of the structures of HDF5: Jenkins' lookup3, on which version 3.0 of the format relies.
+//! Checksum of the structures of HDF5 (Jenkins' lookup3), as the version 3.0 of the format defines it.
 
-/// The checksum of bytes, with the initial value 0.
+/// Returns the checksum of bytes, with the initial value 0.
 pub fn lookup3(data: &[u8]) -> u32 {
     let (blocks, last) = match data.len() % 12 {
         0 => data.split_at(data.len().saturating_sub(12)),
@@ -18,7 +18,7 @@ pub fn lookup3(data: &[u8]) -> u32 {
     state[2]
 }
 
-/// Adds up to 12 bytes as three numbers, little-endian.
+/// Adds up to 12 bytes to the state as three little-endian numbers.
 fn add(state: &mut [u32; 3], bytes: &[u8]) {
     for (sum, word) in state.iter_mut().zip(bytes.chunks(4)) {
         let mut number = [0; 4];
@@ -57,7 +57,7 @@ fn finish(state: &mut [u32; 3]) {
 mod tests {
     use super::lookup3;
 
-    /// Values that the author of the function gives.
+    /// Values that the author of the function publishes.
     #[test]
     fn known_checksums() {
         assert_eq!(lookup3(b""), 0xdead_beef);

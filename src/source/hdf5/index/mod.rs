@@ -1,8 +1,9 @@
-//! Where the chunks of a dataset are, from the index in its file: a B-tree of version 1, a fixed or an extensible array, or
-//! none, where chunks follow each other. The library takes a time that grows with the square of their number to list them.
+//! Places of the chunks of a dataset, from the index in its file.
 //!
-//! Whatever a file says, the time and the memory that this takes are bounded by its length: no byte of an index is needed
-//! twice.
+//! The index is a B-tree of version 1, a fixed or an extensible array, or missing where chunks follow each other. The
+//! library takes a time to list them that grows with the square of their number.
+//!
+//! Whatever a file contains, time and memory are bounded by its length, as no byte of an index is needed twice.
 
 mod arrays;
 mod btree;
@@ -15,14 +16,16 @@ pub use request::{ChunkIndex, ListedChunk};
 use bytes::{IndexBytes, IndexFile, UNDEFINED};
 use std::fs::File;
 
-/// Kinds of messages in a header: how values are laid out, and where more messages are.
+/// Type of the header message that describes how values are laid out.
 const LAYOUT: u16 = 8;
+/// Type of the header message that gives the place of further messages.
 const CONTINUATION: u16 = 16;
-/// Blocks of a header that are read, and most bytes of one.
+/// Largest number of blocks of a header that are read.
 const BLOCKS: usize = 64;
+/// Largest number of bytes of a block of a header.
 const BLOCK: u64 = 1 << 20;
 
-/// All chunks of a dataset that were written, or nothing if they are listed in another way.
+/// Returns all chunks of a dataset that were written, or `None` if they are listed in an unsupported way.
 pub fn chunks(file: &File, of: &ChunkIndex) -> Option<Vec<ListedChunk>> {
     let length = file.metadata().ok()?.len();
     let mut file = IndexFile::new(file, length);
@@ -31,16 +34,16 @@ pub fn chunks(file: &File, of: &ChunkIndex) -> Option<Vec<ListedChunk>> {
     }
     let start = file.read(0, 16)?;
     let sizes = if start.number(8, 1)? < 2 { 13 } else { 9 };
-    // bytes of addresses and of lengths
+    // number of bytes of addresses and of lengths
     if start.number(sizes, 1)? != 8 || start.number(sizes + 1, 1)? != 8 {
         return None;
     }
     let (_, layout) = layout(&mut file, of.header)?;
-    // version and class 2: chunks
+    // version and class of the layout; class 2 is chunked storage
     let found = match (layout.number(0, 1)?, layout.number(1, 1)?) {
         (3, 2) if layout.number(2, 1)? == of.rank as u64 + 1 => btree::chunks(&mut file, of, layout.number(3, 8)?),
         (4, 2) if layout.number(3, 1)? == of.rank as u64 + 1 => {
-            // after the sides of chunks: how they are listed, parameters of that, and the address
+            // after the sides of chunks: the type of index, its parameters, and its address
             let kind = 5 + (of.rank + 1) * layout.number(4, 1)? as usize;
             match layout.number(kind, 1)? {
                 2 => in_a_row(of, layout.number(kind + 1, 8)?, length),
@@ -54,7 +57,8 @@ pub fn chunks(file: &File, of: &ChunkIndex) -> Option<Vec<ListedChunk>> {
     found.filter(|found| found.len() == of.count)
 }
 
-/// Where the header of a chunked dataset has the address of its B-tree of version 1.
+/// Returns the position in the file at which the header of a chunked dataset has the address of its B-tree of version
+/// 1.
 pub fn tree_address(file: &File, header: u64) -> Option<u64> {
     let mut file = IndexFile::new(file, file.metadata().ok()?.len());
     let (at, layout) = layout(&mut file, header)?;
@@ -62,10 +66,10 @@ pub fn tree_address(file: &File, header: u64) -> Option<u64> {
     ((layout.number(0, 1)?, layout.number(1, 1)?) == (3, 2)).then_some(at + 3)
 }
 
-/// The message of a header that says how values are laid out, and where it is.
+/// Returns the layout message of a header, and its position in the file.
 fn layout(file: &mut IndexFile, header: u64) -> Option<(u64, IndexBytes)> {
     let head = file.read(header, 16)?;
-    // place and length of blocks of messages, and bytes before and after them
+    // place and length of each block of messages
     let (mut blocks, latest, ordered) = if head.0.starts_with(b"OHDR") {
         let flags = head.number(5, 1)?;
         let times = if flags & 32 != 0 { 16 } else { 0 } + if flags & 16 != 0 { 4 } else { 0 };
@@ -79,7 +83,7 @@ fn layout(file: &mut IndexFile, header: u64) -> Option<(u64, IndexBytes)> {
         let (start, length) = blocks.pop()?;
         let block = file.read(start, Some(length).filter(|&length| length <= BLOCK)?)?;
         let mut at = 0;
-        // kind, size, flags
+        // type, size and flags precede the body of a message
         let before = if !latest {
             8
         } else if ordered {
@@ -94,7 +98,7 @@ fn layout(file: &mut IndexFile, header: u64) -> Option<(u64, IndexBytes)> {
             match kind {
                 CONTINUATION => {
                     let (place, length) = (block.number(body, 8)?, block.number(body + 8, 8)?);
-                    // blocks of the latest form have a signature and a checksum
+                    // blocks of version 2 headers have a signature and a checksum
                     let frame = if latest { 4 } else { 0 };
                     blocks.push((place.checked_add(frame)?, length.checked_sub(2 * frame)?));
                 }
@@ -110,7 +114,8 @@ fn layout(file: &mut IndexFile, header: u64) -> Option<(u64, IndexBytes)> {
     None
 }
 
-/// Chunks of one size that follow each other, all of them, in a file of `length` bytes.
+/// Returns the chunks of a dataset without an index, which have one size and follow each other, in a file of `length`
+/// bytes.
 fn in_a_row(of: &ChunkIndex, start: u64, length: u64) -> Option<Vec<ListedChunk>> {
     let (grid, all) = of.grid()?;
     if all != of.count as u64 || all.checked_mul(of.bytes)? > length || start > UNDEFINED - length {

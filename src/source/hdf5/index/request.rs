@@ -1,36 +1,38 @@
-//! What is known of a dataset whose chunks are listed, and what is listed of each.
+//! Properties of a dataset whose chunks are listed, and of each listed chunk.
 
-/// A chunk as the file has it.
+/// Chunk as it is stored in the file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ListedChunk {
     /// Position of its first value: frame, row and bin.
     pub first: [u64; 3],
-    /// Bytes.
+    /// Offset in the file in bytes.
     pub offset: u64,
+    /// Number of bytes as the chunk is stored.
     pub size: u64,
-    /// Filters that the chunk was stored without, as bits.
+    /// Bit mask of the filters that were not applied to the chunk.
     pub skipped: u32,
 }
 
-/// What is known of a dataset whose chunks are listed. What a dataset of two dimensions lacks in front is 1.
+/// Properties of a dataset whose chunks are listed. For a dataset of two dimensions, the first side is 1.
 #[derive(Clone, Copy, Debug)]
 pub struct ChunkIndex {
-    /// Address of its header.
+    /// Address of the header of the dataset.
     pub header: u64,
     /// Number of dimensions.
     pub rank: usize,
     pub shape: [u64; 3],
-    /// The largest shape that the dataset may get.
+    /// Largest shape that the dataset may get; `None` for a side without a limit.
     pub limits: [Option<u64>; 3],
     pub chunk: [u64; 3],
-    /// Bytes of a chunk before filters.
+    /// Number of bytes of a chunk before filters.
     pub bytes: u64,
     /// Number of chunks that were written.
     pub count: usize,
 }
 
 impl ChunkIndex {
-    /// Numbers of chunks along the dimensions of the largest shape, and that of all; 1 along one without a limit.
+    /// Returns the number of chunks along each dimension of the largest shape, and their product; unlimited dimensions
+    /// count as 1.
     pub(super) fn grid(&self) -> Option<([u64; 3], u64)> {
         let along = |side: usize| self.limits[side].map_or(1, |limit| limit.div_ceil(self.chunk[side].max(1)));
         let grid = [along(0), along(1), along(2)];
@@ -38,8 +40,8 @@ impl ChunkIndex {
         Some((grid, all))
     }
 
-    /// Position of the first value of a chunk, by its number among the chunks of `grid`, of which the dimension `slowest` comes
-    /// first.
+    /// Returns the position of the first value of the chunk `number` of a grid, whose numbers grow slowest along the
+    /// dimension `slowest`.
     pub(super) fn first(&self, mut number: u64, grid: &[u64; 3], slowest: usize) -> Option<[u64; 3]> {
         let mut first = [0; 3];
         for side in (0..3).rev().filter(|&side| side != slowest) {
