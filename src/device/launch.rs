@@ -5,7 +5,7 @@ use super::{BufferLayout, Resources, Session, SinogramStore, sinogram_bytes};
 use crate::error::{Error, Result};
 use crate::fault;
 use crate::geometry::{Geometry, Offset, slice_centre};
-use crate::kernel::{KernelSpec, Parameters};
+use crate::kernel::{Algorithm, KernelSpec, Parameters};
 use opencl3::event::Event;
 use opencl3::kernel::Kernel;
 use opencl3::memory::Buffer;
@@ -97,14 +97,19 @@ pub struct DirectProjector {
 
 /// The buffers that back-project a scan, or a part of it, into its region with blocks of pixels; of other kernels than
 /// those of gridding.
-pub fn projector_layout(scan: &Geometry, block: [usize; 2]) -> BufferLayout {
+pub fn projector_layout(spec: &KernelSpec, scan: &Geometry, block: [usize; 2]) -> BufferLayout {
     let (_, [columns, rows]) = scan.roi.block_grid(block);
     let projections = scan.projections();
     BufferLayout::default()
-        .with::<u32>("block counters", COUNTERS)
+        .with::<u32>("block counters", block_counters(spec))
         .with::<Offset>("block columns", columns * projections)
         .with::<Offset>("block rows", rows * projections)
         .with::<[f32; 4]>("projection constants", projections)
+}
+
+/// Number of the block counters of a kernel; one that balances no units has none, but for an argument.
+fn block_counters(spec: &KernelSpec) -> usize {
+    if spec.parameters.algorithm() == Algorithm::Hybrid { COUNTERS } else { 1 }
 }
 
 impl DirectProjector {
@@ -116,9 +121,9 @@ impl DirectProjector {
         geometry.axis.iter_mut().for_each(|axis| *axis += shift);
         let offsets = geometry.block_offsets(source.block);
         let roi = geometry.roi;
-        let layout = projector_layout(&geometry, source.block);
+        let layout = projector_layout(spec, &geometry, source.block);
         let mut counters = layout.buffer(session, "block counters")?;
-        session.write(&mut counters, &[0u32; COUNTERS], "block counters")?;
+        session.write(&mut counters, &vec![0u32; block_counters(spec)], "block counters")?;
         let table = geometry.constants(source.block, source.clearance);
         let constants: Vec<f32> = match source.packed {
             true => table.concat(),

@@ -66,7 +66,7 @@ impl Protocol {
                 }
                 None => return Ok(Some("a line of the grid does not fit into its local memory".to_owned())),
             },
-            _ => (projector_layout(&geometry, source.block), 0),
+            _ => (projector_layout(spec, &geometry, source.block), 0),
         };
         let stage = RowStageForm {
             spec,

@@ -55,7 +55,7 @@ impl KernelMemory<'_> {
         let of_part = |roi: Roi| {
             let of = |projections| {
                 let part = Geometry { roi, ..geometry.part(projections) };
-                projector_layout(&part, chosen.source.block).bytes()
+                projector_layout(&chosen.spec, &part, chosen.source.block).bytes()
             };
             cut.parts(geometry).map(of).sum::<u64>()
         };
