@@ -43,7 +43,8 @@ impl Checker {
         &self,
         session: &Session,
         spec: &KernelSpec,
-        (rows, padding): (RowFilter, Padding),
+        rows: RowFilter,
+        padding: Padding,
         reference: &Reference,
         limit: Option<usize>,
     ) -> Result<Loaded> {
@@ -147,7 +148,7 @@ impl KernelTest<'_> {
         let mut reference = Reference::new(self.geometry(), spec.slices as usize).padded(padding);
         let rows = rows.for_bins(reference.geometry().bins);
         let mut checker = Checker::new(session, &reference)?;
-        let prepared = checker.prepare(session, spec, (rows, padding), &reference, None)?;
+        let prepared = checker.prepare(session, spec, rows, padding, &reference, None)?;
         let error = checker.error(session, spec, &prepared, &mut reference)?;
         Ok(Checked::new(error, spec))
     }

@@ -243,9 +243,8 @@ pub(super) fn measure(
         };
         let spec = KernelSpec::new(offer, *profile, here.texel(offer)?, problem, Some(facts));
         let source = spec.generate()?;
-        let row =
-            BenchRow::new(facts, profile, offer, protocol, (&source.name, &source.key), margin(&spec).relative_rms)
-                .with_known(known_failures.find(facts, &spec));
+        let row = BenchRow::new(facts, profile, offer, protocol, &source.name, &source.key, margin(&spec).relative_rms)
+            .with_known(known_failures.find(facts, &spec));
         let known = rows.iter().find(|r| (&r.kernel, &r.key) == (&row.kernel, &row.key)).cloned();
         let row = match (known, protocol.refuses(&spec, rows_of(&spec, profile), facts)?) {
             (Some(_), _) if once => {

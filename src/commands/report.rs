@@ -43,7 +43,7 @@ pub fn report(args: &ReportArgs, cancelled: &AtomicBool) -> Result<()> {
     let finish = Finish::new(&job.recipe, scan.size);
     let overview = Overview::new(wanted, there.clone(), scan.region, &finish)
         .ok_or_else(|| Error::usage("there is nothing to report; name a directory with slices"))?;
-    overview.add_kept(&there, (&target, &run), encoding(&job, record.facts.range), cancelled)?;
+    overview.add_kept(&there, &target, &run, encoding(&job, record.facts.range), cancelled)?;
     let gathered = overview.gathered();
     let source = input_of(&job, &record, cancelled)?;
     let source = match &source {

@@ -68,7 +68,8 @@ impl Session {
     pub(super) fn write_beside<T: Copy>(
         &self,
         queue: &CommandQueue,
-        (buffer, used): (&mut Buffer<T>, Option<&Event>),
+        buffer: &mut Buffer<T>,
+        used: Option<&Event>,
         data: &[T],
         what: &str,
     ) -> Result<()> {

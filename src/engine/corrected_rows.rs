@@ -38,7 +38,7 @@ fn on_device(source: &Source, job: &Job, rows: &[usize], reporter: &Reporter) ->
     let (bins, stored, projections) = (scan.stack.width(), scan.stack.stored(), scan.used.len());
     let Some(blocks) = RowBlocks::of_rows(&correction.images, bins, 1) else { return Ok(None) };
     let test = TestShape { projections, images: Some((bins, blocks)) };
-    let Some(session) = open_for_steps(job, (stored, test), false, reporter)? else { return Ok(None) };
+    let Some(session) = open_for_steps(job, stored, test, false, reporter)? else { return Ok(None) };
     let read = (1 + 2 * source.scan.samples.halo).min(scan.height());
     let batch = (BATCH / (read * stored.row_bytes())).min(projections.next_multiple_of(2)) / 2 * 2;
     let batch = batch.max(2);

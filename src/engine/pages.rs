@@ -89,7 +89,7 @@ impl<'a> PageDevice<'a> {
         };
         let Some(blocks) = blocks else { return Ok(None) };
         let test = TestShape { projections: used.len(), images: images.then_some((bins, blocks)) };
-        let Some(session) = open_for_steps(job, (stored, test), sinograms, reporter)? else { return Ok(None) };
+        let Some(session) = open_for_steps(job, stored, test, sinograms, reporter)? else { return Ok(None) };
         // what is on its way takes at most half of the host's memory
         let (of_page, of_samples) = (4 * page_values(&scan), scan.sample_bytes(&batch_of(&scan, 0..1)));
         let of_host = job.execution.host_memory() as usize / 2 / (READ * of_samples + WRITTEN * of_page);
@@ -175,7 +175,7 @@ impl<'a> PageDevice<'a> {
             drop((corrected, values_back));
             let one = |(corrected, back)| scope.spawn(|| write_batches(corrected, back));
             let writers: Vec<_> = channels.into_iter().map(one).collect();
-            let counts = self.run((samples, samples_back), (to_writers, free_values), &failed);
+            let counts = self.run(samples, samples_back, to_writers, free_values, &failed);
             let read = joined(reader, "reader");
             for writer in writers {
                 joined(writer, "writer")?;
@@ -188,8 +188,10 @@ impl<'a> PageDevice<'a> {
     /// The device's part: samples come and go back, values go and come back.
     fn run(
         &mut self,
-        (samples, samples_back): (Receiver<(Range<usize>, HostMemory)>, Sender<HostMemory>),
-        (to_writers, free_values): (Sender<(Range<usize>, HostMemory)>, Receiver<HostMemory>),
+        samples: Receiver<(Range<usize>, HostMemory)>,
+        samples_back: Sender<HostMemory>,
+        to_writers: Sender<(Range<usize>, HostMemory)>,
+        free_values: Receiver<HostMemory>,
         failed: &AtomicBool,
     ) -> Result<Counts> {
         let mut counts = Counts::default();

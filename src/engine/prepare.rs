@@ -131,8 +131,8 @@ pub fn open_device(
             break SelfTest::Skipped;
         } else {
             let source = plan.spec.generate()?;
-            match check(&session, &plan, &source, (job, scan), cache.as_mut(), reporter)? {
-                Ok(right) => match check_steps(&session, &plan, (job, scan), cache.as_mut(), reporter)? {
+            match check(&session, &plan, &source, job, scan, cache.as_mut(), reporter)? {
+                Ok(right) => match check_steps(&session, &plan, job, scan, cache.as_mut(), reporter)? {
                     None => break right,
                     Some(why) => {
                         reporter.note(&format!("note: {why}; the host does the steps before and after the kernels"));
@@ -164,7 +164,8 @@ fn check(
     session: &Session,
     plan: &Plan,
     source: &KernelSource,
-    (job, scan): (&Job, &Scan),
+    job: &Job,
+    scan: &Scan,
     cache: Option<&mut Verdicts>,
     reporter: &Reporter,
 ) -> Result<Result<SelfTest, String>> {
@@ -215,7 +216,8 @@ fn check(
 fn check_steps(
     session: &Session,
     plan: &Plan,
-    (job, scan): (&Job, &Scan),
+    job: &Job,
+    scan: &Scan,
     cache: Option<&mut Verdicts>,
     reporter: &Reporter,
 ) -> Result<Option<String>> {
@@ -273,7 +275,8 @@ fn wrong_step(
 /// Those of choosing and opening the device; [`Error::Memory`] of the tests of its steps.
 pub(super) fn open_for_steps(
     job: &Job,
-    (stored, shape): (StoredRows, TestShape),
+    stored: StoredRows,
+    shape: TestShape,
     stripes: bool,
     reporter: &Reporter,
 ) -> Result<Option<Session>> {

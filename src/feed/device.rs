@@ -91,7 +91,7 @@ impl DeviceFeed {
             Piece::Batch { batch, .. } => self.corrector.correct(session, batch, &samples[..scan.sample_bytes(batch)]),
             Piece::OfBlock(positions) => {
                 let place = (positions.start - first) * stride;
-                self.corrector.copy(session, &slices[positions.clone()], sinograms, (place, stride))
+                self.corrector.copy(session, &slices[positions.clone()], sinograms, place, stride)
             }
         }
     }

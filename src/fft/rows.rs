@@ -41,6 +41,18 @@ struct BatchShape {
     rows: RowFilter,
     /// Bytes of the compound sinogram.
     sinogram_bytes: usize,
+    /// Number of the part of the scan that the projections are.
+    part: usize,
+}
+
+/// Rows to be filtered.
+#[derive(Clone, Copy)]
+struct UnfilteredRows<'a> {
+    /// Real rows `[slice][projection][bin]`, from value `first` on.
+    values: &'a Buffer<f32>,
+    first: usize,
+    /// Number of slices that have rows.
+    valid: usize,
 }
 
 impl BatchShape {
@@ -49,12 +61,13 @@ impl BatchShape {
         self.slices * self.pairs() * self.stride()
     }
 
-    /// Checks that `rows` holds the rows of `valid` slices from value `first` on, and that a pass has that many slices.
-    fn expect_rows(&self, session: &Session, rows: &Buffer<f32>, first: usize, valid: usize) -> Result<()> {
+    /// Checks that the buffer holds the rows of all slices that have some, and that a pass has that many slices.
+    fn expect_rows(&self, session: &Session, rows: UnfilteredRows) -> Result<()> {
+        let UnfilteredRows { values, first, valid } = rows;
         if valid > self.slices {
             return Err(Error::Internal(format!("{valid} slices are more than a pass of {}", self.slices)));
         }
-        session.expect_length(rows, first + valid * self.projections * self.bins, "sinograms")
+        session.expect_length(values, first + valid * self.projections * self.bins, "sinograms")
     }
 
     /// Returns the number of complex rows of one slice.
@@ -147,7 +160,7 @@ impl RowStage {
         let guard = spec.texel.guard();
         let storage = spec.parameters.storage();
         let sinogram_bytes = sinogram_bytes(spec.texel, bins, projections, spec.element_bytes());
-        let mut shape = BatchShape { bins, projections, slices, guard, storage, rows, sinogram_bytes };
+        let mut shape = BatchShape { bins, projections, slices, guard, storage, rows, sinogram_bytes, part: 0 };
         let mut peak_bits = setup.layout(session).buffer(session, "peaks")?;
         session.write(&mut peak_bits, &vec![0; slices], "peaks")?;
         let mut note = None;
@@ -208,21 +221,22 @@ impl RowStage {
         self.ready(session, None)?;
         let RowBatch { rows, first, valid, .. } = *batch;
         let projections = batch.projections.clone();
+        let unfiltered = UnfilteredRows { values: rows, first, valid };
         let part = projections.start / self.shape.projections;
         let least = self.shape.sinogram_bytes / self.shape.projections * projections.len();
-        let shape = BatchShape { projections: projections.len(), sinogram_bytes: least, ..self.shape };
+        let shape = BatchShape { projections: projections.len(), sinogram_bytes: least, part, ..self.shape };
         match &mut self.backend {
             FilterBackend::Spectra(stage) => {
                 let events = stage.run(session, batch, part, Factors::Filter, sinogram)?;
                 Ok(Filtered { events, host: Duration::ZERO })
             }
             FilterBackend::Host(filter) => {
-                on_host(session, shape, rows, first, valid, sinogram, |rows, out| filter.run(projections, rows, out))
+                on_host(session, shape, unfiltered, sinogram, |rows, out| filter.run(projections, rows, out))
             }
             FilterBackend::Device(kernels) => {
-                let mut events = kernels.filter(session, shape, rows, first, valid)?;
-                let filtered = (kernels.filtered(rows, first), valid);
-                events.extend(kernels.store(session, (shape, part), filtered, &mut self.peak_bits, sinogram)?);
+                let mut events = kernels.filter(session, shape, unfiltered)?;
+                let filtered = kernels.filtered(rows, first);
+                events.extend(kernels.store(session, shape, filtered, valid, &mut self.peak_bits, sinogram)?);
                 Ok(Filtered { events, host: Duration::ZERO })
             }
         }
@@ -247,11 +261,12 @@ impl RowStage {
                 stage.run(session, &batch, 0, Factors::Flat, sinogram)?;
             }
             FilterBackend::Host(filter) => {
-                on_host(session, shape, rows, 0, shape.slices, sinogram, |rows, out| filter.store(all, rows, out))?;
+                let unfiltered = UnfilteredRows { values: rows, first: 0, valid: shape.slices };
+                on_host(session, shape, unfiltered, sinogram, |rows, out| filter.store(all, rows, out))?;
             }
             FilterBackend::Device(kernels) => {
                 let padded = kernels.unfiltered(session, shape, rows)?;
-                kernels.store(session, (shape, 0), (padded, shape.slices), &mut self.peak_bits, sinogram)?;
+                kernels.store(session, shape, padded, shape.slices, &mut self.peak_bits, sinogram)?;
             }
         }
         Ok(())
@@ -268,20 +283,20 @@ fn padded(
     session: &Session,
     s: BatchShape,
     kernel: &Kernel,
-    (rows, first, valid): (&Buffer<f32>, usize, usize),
+    rows: UnfilteredRows,
     spectra: &Buffer<[f32; 2]>,
 ) -> Result<Event> {
-    s.expect_rows(session, rows, first, valid)?;
+    s.expect_rows(session, rows)?;
     session.expect_length(spectra, s.padded(), "padded rows")?;
     let launch = session
         .launch(kernel, "pad_rows")
-        .handle(rows)?
+        .handle(rows.values)?
         .handle(spectra)?
-        .value(first as u64)?
+        .value(rows.first as u64)?
         .value(s.bins as i32)?
         .value(s.stride() as i32)?
         .value(s.projections as i32)?
-        .value(valid as i32)?;
+        .value(rows.valid as i32)?;
     // SAFETY: both buffers were checked; values beyond the valid rows are not read.
     unsafe { launch.run(&[ROW_GROUP, s.pairs(), s.slices], Some(&[ROW_GROUP, 1, 1])) }
 }
@@ -301,17 +316,16 @@ fn host_filter(setup: &FilterSetup) -> HostFilter {
 fn on_host(
     session: &Session,
     shape: BatchShape,
-    rows: &Buffer<f32>,
-    first: usize,
-    valid: usize,
+    rows: UnfilteredRows,
     sinogram: &mut SinogramStore,
     filter: impl FnOnce(&[f32], &mut [f32]),
 ) -> Result<Filtered> {
     session.finish()?;
     let start = Instant::now();
+    let UnfilteredRows { values, first, valid } = rows;
     let count = valid * shape.projections * shape.bins;
     let stored = (shape.bins + 2 * shape.guard) * shape.projections * shape.slices;
-    session.with_mapped(rows, CL_MAP_READ, first, count, "sinograms", |rows: &mut [f32]| {
+    session.with_mapped(values, CL_MAP_READ, first, count, "sinograms", |rows: &mut [f32]| {
         session.with_mapped(&sinogram.buffer, CL_MAP_WRITE, 0, stored, "the compound sinogram", |out: &mut [f32]| {
             filter(rows, out);
         })
@@ -362,9 +376,18 @@ impl RowKernels {
         let mut buffer = session.buffer(rows.len(), CL_MEM_READ_WRITE, "noise")?;
         session.write(&mut buffer, &rows, "noise")?;
         let storage = spec.parameters.storage();
-        let shape = BatchShape { bins, projections, slices: 1, guard: 0, storage, rows: setup.rows, sinogram_bytes: 0 };
+        let shape = BatchShape {
+            bins,
+            projections,
+            slices: 1,
+            guard: 0,
+            storage,
+            rows: setup.rows,
+            sinogram_bytes: 0,
+            part: 0,
+        };
         // in place, which is stricter than into another buffer
-        self.fused(session, shape, (&buffer, 0, 1), (&buffer, 0))?;
+        self.fused(session, shape, UnfilteredRows { values: &buffer, first: 0, valid: 1 }, &buffer, 0)?;
         let mut got = vec![0f32; rows.len()];
         session.read(&buffer, &mut got, "filtered noise")?;
         let square = |values: &mut dyn Iterator<Item = f32>| values.map(|v| f64::from(v).powi(2)).sum::<f64>();
@@ -386,7 +409,7 @@ impl RowKernels {
         let FilterKernels::Transform { pad, spectra, .. } = &self.filter else {
             return Ok(FilteredRows::Planar(rows, 0));
         };
-        padded(session, s, pad, (rows, 0, s.slices), spectra)?;
+        padded(session, s, pad, UnfilteredRows { values: rows, first: 0, valid: s.slices }, spectra)?;
         Ok(FilteredRows::Pairs(spectra))
     }
 
@@ -394,29 +417,30 @@ impl RowKernels {
         &self,
         session: &Session,
         s: BatchShape,
-        (rows, first, valid): (&Buffer<f32>, usize, usize),
-        (out, to): (&Buffer<f32>, usize),
+        rows: UnfilteredRows,
+        out: &Buffer<f32>,
+        to: usize,
     ) -> Result<Event> {
         let (FilterKernels::Fused { kernel, turns, .. }, RowFilterMethod::Fused { rows: side, .. }) =
             (&self.filter, s.rows.method)
         else {
             return Err(Error::Internal("there is no fused filter".into()));
         };
-        s.expect_rows(session, rows, first, valid)?;
-        FilteredRows::Planar(out, to).check(session, s, valid)?;
+        s.expect_rows(session, rows)?;
+        FilteredRows::Planar(out, to).check(session, s, rows.valid)?;
         let items = RowFilter::items(s.rows.length);
         let launch = session
             .launch(kernel, "filter_rows")
-            .handle(rows)?
+            .handle(rows.values)?
             .handle(out)?
             .handle(&self.spectrum)?
             .handle(turns)?
-            .value(first as u64)?
+            .value(rows.first as u64)?
             .value(to as u64)?
             .value(s.bins as i32)?
             .value(s.projections as i32)?;
         // SAFETY: rows and output were checked, spectrum and factors have the length that the kernel was made for.
-        unsafe { launch.run(&[items, s.pairs().next_multiple_of(side), valid], Some(&[items, side, 1])) }
+        unsafe { launch.run(&[items, s.pairs().next_multiple_of(side), rows.valid], Some(&[items, side, 1])) }
     }
 
     /// Returns the filtered rows of a batch.
@@ -429,21 +453,14 @@ impl RowKernels {
     }
 
     /// Filters rows of a batch.
-    fn filter(
-        &mut self,
-        session: &Session,
-        s: BatchShape,
-        rows: &Buffer<f32>,
-        first: usize,
-        valid: usize,
-    ) -> Result<Vec<Event>> {
-        if let FilteredRows::Planar(out, to) = self.filtered(rows, first) {
-            return Ok(vec![self.fused(session, s, (rows, first, valid), (out, to))?]);
+    fn filter(&mut self, session: &Session, s: BatchShape, rows: UnfilteredRows) -> Result<Vec<Event>> {
+        if let FilteredRows::Planar(out, to) = self.filtered(rows.values, rows.first) {
+            return Ok(vec![self.fused(session, s, rows, out, to)?]);
         }
         let FilterKernels::Transform { pad, multiply, transform: Some(transform), spectra } = &mut self.filter else {
             return Err(Error::Internal("there is no transform of rows".into()));
         };
-        let padded = padded(session, s, pad, (rows, first, valid), spectra)?;
+        let padded = padded(session, s, pad, rows, spectra)?;
         let forward = transform.forward(session, spectra)?;
         let launch = session
             .launch(multiply, "multiply_spectrum")
@@ -459,13 +476,14 @@ impl RowKernels {
     fn store(
         &self,
         session: &Session,
-        (s, part): (BatchShape, usize),
-        (filtered, valid): (FilteredRows, usize),
+        s: BatchShape,
+        filtered: FilteredRows,
+        valid: usize,
         peak_bits: &mut Buffer<u32>,
         sinogram: &mut SinogramStore,
     ) -> Result<Vec<Event>> {
-        let Some(weights) = self.weights.get(part) else {
-            return Err(Error::Internal(format!("there is no part {part} of the projections")));
+        let Some(weights) = self.weights.get(s.part) else {
+            return Err(Error::Internal(format!("there is no part {} of the projections", s.part)));
         };
         session.expect_length(weights, s.projections, "projection weights")?;
         filtered.check(session, s, valid)?;

@@ -145,10 +145,10 @@ impl SpectraStage {
                 };
                 let items = RowFilter::items(self.rows.length);
                 let global = [items, projections.div_ceil(2).next_multiple_of(side), slices];
-                pass.by_kernel(session, kernel, turns, None, (&global, &[items, side, 1]))
+                pass.by_kernel(session, kernel, turns, None, &global, &[items, side, 1])
             }
             SpectraMethod::Vector { kernel, turns, scratch, items } => {
-                pass.by_kernel(session, kernel, turns, Some(scratch), (&[*items, 1], &[1, 1]))
+                pass.by_kernel(session, kernel, turns, Some(scratch), &[*items, 1], &[1, 1])
             }
             SpectraMethod::Transform { pad, keep, transform: Some(transform), padded } => {
                 pass.by_transform(session, [pad, keep], transform.as_mut(), padded, self.rows.length)
@@ -178,7 +178,8 @@ impl SpectraPass<'_> {
         kernel: &Kernel,
         turns: &Buffer<[f32; 2]>,
         scratch: Option<&Buffer<[f32; 2]>>,
-        (global, local): (&[usize], &[usize]),
+        global: &[usize],
+        local: &[usize],
     ) -> Result<Vec<Event>> {
         let launch = session
             .launch(kernel, "filter_spectra")

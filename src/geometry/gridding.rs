@@ -114,7 +114,7 @@ impl Geometry {
         };
         let lines: Vec<Line> = self.angles.iter().enumerate().map(line).collect();
         let (columns, rows) = (grid.lengths[0] / tile, grid.rows(tile) / tile);
-        let of_row = |row| tiles_of_row(&lines, grid, (tile, most), row, length);
+        let of_row = |row| tiles_of_row(&lines, grid, tile, most, row, length);
         let found: Vec<Vec<Vec<Segment>>> = (0..rows).into_par_iter().map(of_row).collect();
         let total: usize = found.iter().flatten().map(Vec::len).sum();
         u32::try_from(total).ok()?;
@@ -176,7 +176,8 @@ impl Spreading {
 fn tiles_of_row(
     lines: &[Line],
     grid: &FrequencyGrid,
-    (tile, most): (usize, usize),
+    tile: usize,
+    most: usize,
     row: usize,
     length: usize,
 ) -> Vec<Vec<Segment>> {

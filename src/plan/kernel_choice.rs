@@ -81,7 +81,7 @@ fn offers(recipe: &Recipe, profile: &Profile, run_slices: usize, size: usize) ->
     let first = profile.select(algorithm, interpolation, mode, slices_per_pass, run_slices, size)?;
     let mut offers = vec![first];
     if algorithm.is_none() {
-        offers.extend(fallbacks(recipe, profile, &offers[0], (run_slices, size)));
+        offers.extend(fallbacks(recipe, profile, &offers[0], run_slices, size));
     }
     Ok(offers)
 }
@@ -189,7 +189,7 @@ fn layout(offer: &Offer, geometry: &Geometry, facts: &DeviceFacts) -> (Texel, Op
 }
 
 /// What may stand in for a family that is not to be used, best first.
-fn fallbacks(recipe: &Recipe, profile: &Profile, first: &Offer, (run_slices, size): (usize, usize)) -> Vec<Offer> {
+fn fallbacks(recipe: &Recipe, profile: &Profile, first: &Offer, run_slices: usize, size: usize) -> Vec<Offer> {
     let KernelChoice { interpolation, mode, slices_per_pass, .. } = recipe.kernel;
     let select = |&algorithm: &Algorithm| {
         let of = |slices| profile.select(Some(algorithm), interpolation, mode, slices, run_slices, size);

@@ -72,15 +72,16 @@ impl Plan {
         let of_host = backends(StepBackends::HOST, Kept::ByDevice).to_vec();
         let sizes: Vec<usize> = std::iter::successors(Some(run_slices), fewer).collect();
         for backends in [of_device, of_host] {
-            for (&run_slices, &backends) in sizes.iter().flat_map(|size| backends.iter().map(move |of| (size, of))) {
-                match Plan::with_slices(request, backends, run_slices, false) {
+            for (&run_slices, &(steps, kept)) in sizes.iter().flat_map(|size| backends.iter().map(move |of| (size, of)))
+            {
+                match Plan::with_slices(request, steps, kept, run_slices, false) {
                     Err(Error::Device(_)) => {}
                     plan => return plan,
                 }
             }
         }
         let least = sizes.last().copied().unwrap_or(run_slices);
-        Plan::with_slices(request, (StepBackends::HOST, Kept::ByDevice), least, true)
+        Plan::with_slices(request, StepBackends::HOST, Kept::ByDevice, least, true)
     }
 
     /// Blocks of rows that are kept until their slices have been computed, if any are.
@@ -90,11 +91,17 @@ impl Plan {
 
     /// With the kernel for a run of so many slices, and at most these steps on the device, with their blocks of rows; a pass may
     /// be cut if `may_cut`.
-    fn with_slices(request: &Request, steps: (StepBackends, Kept), run_slices: usize, may_cut: bool) -> Result<Plan> {
+    fn with_slices(
+        request: &Request,
+        steps: StepBackends,
+        kept: Kept,
+        run_slices: usize,
+        may_cut: bool,
+    ) -> Result<Plan> {
         let Request { scan, choice, facts, .. } = *request;
         let chosen = choose(request, run_slices)?;
         let rows = RowFilter::new(&chosen.spec, &choice.profile.fft, scan.geometry.bins, Some(facts));
-        let sizes = Sizes::new(request, &chosen, rows, steps)?;
+        let sizes = Sizes::new(request, &chosen, rows, steps, kept)?;
         let cut = sizes.cut(may_cut)?;
         let Chunks { chunk, sets, ahead, pieces, host_bytes } = sizes.chunks(cut);
         let there =

@@ -110,7 +110,7 @@ impl Scan {
             None => vec![0.0; used.len()],
         };
         let mean_shift = shifts.iter().sum::<f64>() / shifts.len() as f64;
-        let center = center(recipe, (bins * stack.binning, mean_shift), &angles, &mut remarks)?;
+        let center = center(recipe, bins * stack.binning, mean_shift, &angles, &mut remarks)?;
         let axis: Vec<f64> = shifts.iter().map(|shift| binned(center + shift, binning)).collect();
         // an extended field waits for the axis
         let searching = matches!(recipe.scan.center, Center::Search(_) | Center::Ends(_));
@@ -215,12 +215,7 @@ fn angles_and_weights(
 /// The axis in bins of the `detector` without shifts, whose mean is known: until it is found or projections are straight, the
 /// middle. With the shifts, it
 /// is on the detector.
-fn center(
-    recipe: &Recipe,
-    (detector, mean_shift): (usize, f64),
-    angles: &[f64],
-    remarks: &mut Vec<Remark>,
-) -> Result<f64> {
+fn center(recipe: &Recipe, detector: usize, mean_shift: f64, angles: &[f64], remarks: &mut Vec<Remark>) -> Result<f64> {
     let last = detector as f64 - 1.0;
     let middle = geometry::default_axis(detector);
     let center = match recipe.scan.center {

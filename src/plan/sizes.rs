@@ -97,7 +97,8 @@ impl<'a> Sizes<'a> {
         request: &'a Request,
         chosen: &'a Chosen,
         rows: RowFilter,
-        (backends, kept): (StepBackends, Kept),
+        backends: StepBackends,
+        kept: Kept,
     ) -> Result<Sizes<'a>> {
         let pass = u64::from(chosen.spec.slices).min(request.scan.run_slices.len() as u64).max(1);
         let stripes = u64::from(chosen.spec.slices);

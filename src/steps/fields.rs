@@ -91,7 +91,7 @@ impl RowStep for Transmission {
                 before.clear();
                 before.extend_from_slice(line);
             }
-            let dead = self.fields.as_ref().map_or(0, |fields| fields.correct(line, row, (progress, self.largest)));
+            let dead = self.fields.as_ref().map_or(0, |fields| fields.correct(line, row, progress, self.largest));
             let non_finite = finite(line, if self.minus_log { 1.0 } else { 0.0 }, self.largest);
             if !counted.contains(&row) {
                 continue;
@@ -137,7 +137,7 @@ impl Transmission {
     /// Whether a count, or the value in its place, of a bin of a row is replaced.
     fn replaces(&self, count: f32, row: usize, bin: usize, progress: f32) -> bool {
         let transmission = match &self.fields {
-            Some(fields) => fields.transmission(count, row * fields.width + bin, (progress, self.largest)),
+            Some(fields) => fields.transmission(count, row * fields.width + bin, progress, self.largest),
             None => Some(count),
         };
         transmission
@@ -261,15 +261,15 @@ impl Fields {
     /// Converts detector row `row` to transmissions in place; `progress` in 0..=1 is the position of the projection between
     /// the flats before and after the scan, and a beam of more than `largest` is none. Returns the number of bins without
     /// light in the flat field.
-    fn correct(&self, values: &mut [f32], row: usize, (progress, largest): (f32, f32)) -> u64 {
+    fn correct(&self, values: &mut [f32], row: usize, progress: f32, largest: f32) -> u64 {
         let at = row * self.width..(row + 1) * self.width;
         let (flat, dark) = (&self.flat[at.clone()], &self.dark[at.clone()]);
         let flat2 = self.flat2.as_ref().map_or(flat, |f| &f[at]);
-        transmissions(values, (flat, flat2, progress), dark, largest)
+        transmissions(values, flat, flat2, progress, dark, largest)
     }
 
     /// The transmission of one count, as by `correct`; `None` if the flat is not above the dark.
-    fn transmission(&self, count: f32, at: usize, (progress, largest): (f32, f32)) -> Option<f32> {
+    fn transmission(&self, count: f32, at: usize, progress: f32, largest: f32) -> Option<f32> {
         let (first, dark) = (self.flat[at], self.dark[at]);
         let second = self.flat2.as_ref().map_or(first, |flat| flat[at]);
         let beam = first + progress * (second - first) - dark;
@@ -283,12 +283,7 @@ impl Fields {
 /// Converts counts to transmissions with the flat field between `first` and `second` at `progress`; returns the number
 /// without light in the flat field.
 #[multiversion(targets("x86_64+avx2"))]
-fn transmissions(
-    values: &mut [f32],
-    (first, second, progress): (&[f32], &[f32], f32),
-    dark: &[f32],
-    largest: f32,
-) -> u64 {
+fn transmissions(values: &mut [f32], first: &[f32], second: &[f32], progress: f32, dark: &[f32], largest: f32) -> u64 {
     let mut dead = 0u32;
     for (((value, &first), &second), &dark) in values.iter_mut().zip(first).zip(second).zip(dark) {
         let beam = first + progress * (second - first) - dark;
@@ -472,7 +467,8 @@ mod tests {
         fields: Option<Fields>,
         minus_log: bool,
         row: &[f32],
-        (projection, projections): (usize, usize),
+        projection: usize,
+        projections: usize,
     ) -> (Vec<f32>, Counts) {
         let mut values = row.to_vec();
         let mut counts = Counts::default();
@@ -488,7 +484,7 @@ mod tests {
     #[test]
     fn transmission_and_log() {
         let fields = fields(&[110.0, 210.0], None, &[10.0, 10.0]);
-        let (row, counts) = corrected(fields, true, &[60.0, 110.0], (0, 1));
+        let (row, counts) = corrected(fields, true, &[60.0, 110.0], 0, 1);
         assert!(row.iter().all(|v| (v - 2f32.ln()).abs() < 1e-6));
         assert_eq!(counts.clamped, ClampedCounts::default());
         // half of the light
@@ -527,7 +523,7 @@ mod tests {
     #[test]
     fn two_flat_sets_are_interpolated() {
         for (projection, expected) in [(0, 1.0), (2, 100.0 / 150.0), (4, 0.5)] {
-            let (row, _) = corrected(fields(&[100.0], Some(&[200.0]), &[0.0]), false, &[100.0], (projection, 5));
+            let (row, _) = corrected(fields(&[100.0], Some(&[200.0]), &[0.0]), false, &[100.0], projection, 5);
             assert!((row[0] - expected).abs() < 1e-6, "{projection}");
         }
     }
@@ -535,7 +531,7 @@ mod tests {
     #[test]
     fn nothing_but_numbers_comes_out() {
         let fields = fields(&[10.0, 5.0, 100.0, 100.0, 100.0], None, &[10.0; 5]);
-        let (row, counts) = corrected(fields, true, &[50.0, 50.0, 10.0, 5.0, f32::NAN], (0, 1));
+        let (row, counts) = corrected(fields, true, &[50.0, 50.0, 10.0, 5.0, f32::NAN], 0, 1);
         assert!(row.iter().all(|v| v.is_finite()));
         assert_eq!((row[0], row[1], row[4]), (0.0, 0.0, 0.0));
         assert!((row[2] - 13.8155).abs() < 1e-3 && row[2] == row[3]);
@@ -549,21 +545,21 @@ mod tests {
         let no_data = [f32::MAX, f32::MIN, 3.4e38, -1e38, 1.01e28, -1.01e28, f32::INFINITY, f32::NAN, f64::MAX as f32];
         let carried = [1e28, -1e28, 1.0, 0.5];
         let row = [&no_data[..], &carried].concat();
-        let (got, counts) = corrected(None, false, &row, (0, 1));
+        let (got, counts) = corrected(None, false, &row, 0, 1);
         assert_eq!(got[..no_data.len()], [0.0; 9]);
         assert_eq!(got[no_data.len()..], carried);
         assert_eq!(counts.clamped.non_finite, 9);
-        let (got, counts) = corrected(None, true, &row, (0, 1));
+        let (got, counts) = corrected(None, true, &row, 0, 1);
         assert!(got[..no_data.len()].iter().all(|value| *value == 0.0), "no attenuation: {got:?}");
         assert_eq!((counts.clamped.non_finite, counts.clamped.non_positive), (9, 1));
         // the quotient counts, and a flat or dark field without data is no light
         let huge = 3.4e38;
         let of = fields(&[2.0, 2e-30, huge, -huge, 2.0, 2.0, 1e28], None, &[1.0, 0.0, 1.0, 1.0, huge, -huge, 0.0]);
-        let (got, counts) = corrected(of, true, &[huge, 1.0, 1.0, 1.0, 1.0, 1.0, 1e28], (0, 1));
+        let (got, counts) = corrected(of, true, &[huge, 1.0, 1.0, 1.0, 1.0, 1.0, 1e28], 0, 1);
         assert!(got.iter().all(|value| *value == 0.0), "{got:?}");
         assert_eq!((counts.clamped.non_finite, counts.clamped.dead, counts.clamped.non_positive), (2, 4, 0));
         let of = fields(&[1.0, huge], Some(&[huge, -huge]), &[0.0, 0.0]);
-        let (got, counts) = corrected(of, false, &[1.0, 1.0], (1, 3));
+        let (got, counts) = corrected(of, false, &[1.0, 1.0], 1, 3);
         assert!(got == [1.0, 1.0] && counts.clamped.dead == 2, "{got:?} {counts:?}");
     }
 

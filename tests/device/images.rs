@@ -150,7 +150,7 @@ fn on_device(
         }
         counts.push(corrector.take_counts(session, wanted.len()).unwrap());
         let first = wanted.start * length;
-        corrector.copy(session, &wanted.collect::<Vec<_>>(), &mut sinograms, (first, length)).unwrap();
+        corrector.copy(session, &wanted.collect::<Vec<_>>(), &mut sinograms, first, length).unwrap();
     }
     session.finish_uploads().unwrap();
     let mut out = vec![0f32; HEIGHT * length];
@@ -315,7 +315,7 @@ fn what_does_not_fit_is_refused() {
     assert!(!run(0, 0..3, 0), "more than a batch");
     let mut sinograms: Buffer<f32> = session.buffer(3 * BINS, CL_MEM_READ_WRITE, "sinograms").unwrap();
     let length = 3 * BINS;
-    assert!(corrector.copy(&session, &[3], &mut sinograms, (0, length)).is_ok());
-    assert!(corrector.copy(&session, &[3], &mut sinograms, (1, length)).is_err(), "past the buffer");
-    assert!(corrector.copy(&session, &[3, 4], &mut sinograms, (0, length)).is_err(), "more than the buffer");
+    assert!(corrector.copy(&session, &[3], &mut sinograms, 0, length).is_ok());
+    assert!(corrector.copy(&session, &[3], &mut sinograms, 1, length).is_err(), "past the buffer");
+    assert!(corrector.copy(&session, &[3, 4], &mut sinograms, 0, length).is_err(), "more than the buffer");
 }

@@ -209,16 +209,16 @@ impl Reconstruction<'_> {
         let (mut kept, mut counts) = (Vec::new(), Counts::default());
         let outcome = (|| {
             if job.execution.existing == Existing::Resume {
-                kept = resume::kept(job, scan, (target, &writer), &key, reporter, cancelled)?;
+                kept = resume::kept(job, scan, target, &writer, &key, reporter, cancelled)?;
                 writer.keep(&kept);
                 if let Some(overview) = &overview {
-                    overview.add_kept(&kept, (target, &scan.run_slices), writer.encoding(), cancelled)?;
+                    overview.add_kept(&kept, target, &scan.run_slices, writer.encoding(), cancelled)?;
                 }
             }
             let left: Vec<usize> =
                 scan.slices.iter().copied().filter(|slice| kept.binary_search(slice).is_err()).collect();
             ahead::warn_if_long(job, source, &mut devices, left.len(), reporter)?;
-            self.compute(left, &mut devices, writer, &mut counts, (&finish, overview.as_ref()))
+            self.compute(left, &mut devices, writer, &mut counts, &finish, overview.as_ref())
         })();
         let repairs = source.preparation.repairs(&counts);
         let seconds = start.elapsed().as_secs_f64();
@@ -227,7 +227,7 @@ impl Reconstruction<'_> {
             Err(error) => {
                 // the first error says more than a record that cannot be written
                 let doubts = [reporter.doubts(), summary::doubts_about(job, &repairs)].concat();
-                let _ = record.fail(&error, kept.len(), seconds, (repairs.clamped, doubts));
+                let _ = record.fail(&error, kept.len(), seconds, repairs.clamped, doubts);
                 return Err(error);
             }
         };
@@ -321,7 +321,8 @@ impl Reconstruction<'_> {
         devices: &mut [ReadyDevice],
         writer: SliceWriter,
         counts: &mut Counts,
-        (finish, overview): (&Finish, Option<&Overview>),
+        finish: &Finish,
+        overview: Option<&Overview>,
     ) -> Result<Done> {
         let Reconstruction { job, source, target, reporter, cancelled, .. } = self;
         let roi = source.scan.geometry.roi;

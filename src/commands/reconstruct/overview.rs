@@ -174,7 +174,8 @@ impl Overview {
     pub fn add_kept(
         &self,
         kept: &[usize],
-        (target, run): (&Target, &[usize]),
+        target: &Target,
+        run: &[usize],
         encoding: Encoding,
         cancelled: &AtomicBool,
     ) -> Result<()> {

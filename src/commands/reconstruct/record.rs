@@ -428,11 +428,17 @@ impl<'a> Record<'a> {
 
     /// Writes the error that ended the job, and the doubts about the data until then. A run without a slice leaves no
     /// record.
-    pub fn fail(mut self, error: &Error, kept: usize, seconds: f64, found: (ClampedCounts, Vec<Doubt>)) -> Result<()> {
+    pub fn fail(
+        mut self,
+        error: &Error,
+        kept: usize,
+        seconds: f64,
+        replaced: ClampedCounts,
+        mut doubts: Vec<Doubt>,
+    ) -> Result<()> {
         self.part.state = error.to_string();
         self.part.kept = kept;
         self.part.seconds = Some(seconds);
-        let (replaced, mut doubts) = found;
         self.part.replaced = Some(replaced);
         if kept > 0 {
             doubts.extend(self.earlier.iter().filter(|doubt| !doubts.contains(doubt)).cloned().collect::<Vec<_>>());

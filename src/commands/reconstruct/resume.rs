@@ -26,7 +26,8 @@ struct RedoneSlices {
 pub(super) fn kept(
     job: &Job,
     scan: &Scan,
-    (target, writer): (&Target, &SliceWriter),
+    target: &Target,
+    writer: &SliceWriter,
     key: &str,
     reporter: &Reporter,
     cancelled: &AtomicBool,

@@ -32,6 +32,14 @@ use tuner::Tuner;
 
 const VERSION: &str = env!("CARGO_PKG_VERSION");
 
+/// Where the tuned profile goes.
+struct ProfileDestination {
+    /// The file of `--output`.
+    output: Option<OutputFile>,
+    /// The file in the cache, which is written without `--output`.
+    cached: PathBuf,
+}
+
 /// Runs `fbp tune`; returns the text for stdout, and an error if the run did not finish.
 pub fn tune(args: &TuneArgs, cancelled: &AtomicBool) -> Result<(String, Result<()>)> {
     let wanted = offer_filter(&args.kernels);
@@ -50,15 +58,16 @@ pub fn tune(args: &TuneArgs, cancelled: &AtomicBool) -> Result<(String, Result<(
     let found = &device::find_one(&selector)?;
     let facts = &found.facts;
 
+    let stem = tuned_file_stem(facts);
+    let destination = ProfileDestination { output, cached: tuned.join(format!("{stem}.toml")) };
     let choice = store.untuned_for_device(args.profile.as_deref(), facts)?;
     if args.steps {
-        let profiles = (&store, &choice, &*tuned, output.as_ref());
-        return tune_steps(args, profiles, found, &reporter, cancelled).map(|text| (text, Ok(())));
+        let text = tune_steps(args, &store, &choice, &destination, found, &reporter, cancelled)?;
+        return Ok((text, Ok(())));
     }
     let targets = targets(&choice.profile, &wanted);
     let protocol = fitting(args, requested, &choice.profile, &targets, facts)?;
     let date = humantime::format_rfc3339_seconds(SystemTime::now()).to_string();
-    let stem = tuned_file_stem(facts);
     let log_file = cache.join("tune").join(format!("{stem}.jsonl"));
     let log = Log::open(&log_file, identity(facts, &protocol), args.resume, &date)?;
     let heading = heading(&choice, facts, &protocol, budget);
@@ -101,7 +110,7 @@ pub fn tune(args: &TuneArgs, cancelled: &AtomicBool) -> Result<(String, Result<(
         let problem = [protocol.bins, protocol.projections, protocol.size];
         let run = TuningRun { facts, version: VERSION, date: &date[..10], problem, log: &log_name };
         let profile = compose_profile(&choice.profile, earlier, &outcomes, &run)?;
-        write(&profile, output.as_ref(), &tuned.join(format!("{stem}.toml")), &reporter)?;
+        write(&profile, &destination, &reporter)?;
         text = format!("{heading}\n\n{}", tuning_table(&outcomes));
     }
     if args.json {
@@ -114,7 +123,9 @@ pub fn tune(args: &TuneArgs, cancelled: &AtomicBool) -> Result<(String, Result<(
 /// Tunes the sizes of the work-groups of steps; returns the text for stdout.
 fn tune_steps(
     args: &TuneArgs,
-    (store, choice, tuned, output): (&ProfileStore, &Choice, &Path, Option<&OutputFile>),
+    store: &ProfileStore,
+    choice: &Choice,
+    destination: &ProfileDestination,
     found: &FoundDevice,
     reporter: &Reporter,
     cancelled: &AtomicBool,
@@ -137,8 +148,8 @@ fn tune_steps(
     let run = TuningRun { facts, version: VERSION, date: &date[..10], problem: [bins, projections, 0], log: "" };
     let earlier = store.for_device(None, facts)?.profile;
     let earlier = Some(&earlier).filter(|p| p.tuned.is_some() && args.output.is_none());
-    let profile = compose_sizes(&choice.profile, earlier, (&sizes, &outcomes), &run)?;
-    write(&profile, output, &tuned.join(format!("{}.toml", tuned_file_stem(facts))), reporter)?;
+    let profile = compose_sizes(&choice.profile, earlier, &sizes, &outcomes, &run)?;
+    write(&profile, destination, reporter)?;
     match args.json {
         true => serde_json::to_string_pretty(&tuner.trials)
             .map(|text| text + "\n")
@@ -232,8 +243,9 @@ fn heading(choice: &Choice, facts: &DeviceFacts, p: &Protocol, budget: Duration)
 }
 
 /// Writes a profile to the file of `--output`, else to the cache, after checking that it reads back unchanged.
-fn write(profile: &Profile, output: Option<&OutputFile>, cached: &Path, reporter: &Reporter) -> Result<()> {
-    let path = output.map_or(cached, OutputFile::path);
+fn write(profile: &Profile, destination: &ProfileDestination, reporter: &Reporter) -> Result<()> {
+    let ProfileDestination { output, cached } = destination;
+    let path = output.as_ref().map_or(cached.as_path(), OutputFile::path);
     let name = path.shown();
     let text = toml::to_string_pretty(profile).map_err(|e| Error::profile(&name, e.to_string()))?;
     let text = format!("{TOML} tune`.\n{text}");

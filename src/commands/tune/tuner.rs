@@ -293,14 +293,13 @@ impl Tuner<'_> {
         let point = &candidate.point;
         let margin = margin(&candidate.spec).relative_rms;
         let facts = &self.found.facts;
-        let names = (entry.kernel.as_str(), entry.key.as_str());
         let row = BenchRow {
             verdict: entry.verdict(),
             reason: entry.reason.clone(),
             error: entry.error,
             gu_per_s: entry.speed(),
             seconds_per_slice: entry.speed().map(|speed| self.protocol.updates(1) * 1e-9 / speed),
-            ..BenchRow::new(facts, self.profile, point, &self.protocol, names, margin)
+            ..BenchRow::new(facts, self.profile, point, &self.protocol, &entry.kernel, &entry.key, margin)
         };
         let rates = self.profile.throughput.as_ref();
         let row = row.with_occupancy(entry.registers, resident(&candidate.spec, rates, entry.registers));

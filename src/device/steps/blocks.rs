@@ -181,7 +181,8 @@ impl BlockCorrector {
         session: &Session,
         rows: &[usize],
         sinograms: &mut Buffer<f32>,
-        (first, stride): (usize, usize),
+        first: usize,
+        stride: usize,
     ) -> Result<()> {
         let BlockShape { blocks, bins, projections, .. } = self.batches.shape;
         let length = projections * bins;
@@ -190,7 +191,7 @@ impl BlockCorrector {
         let rows: Vec<usize> = rows.iter().map(|row| row % blocks.rows).collect();
         let block = match &mut self.kept {
             KeptRows::Nowhere => return Err(Error::Internal("no block is kept".into())),
-            KeptRows::Host(kept) => return kept.copy(session, &rows, sinograms, (first, stride)),
+            KeptRows::Host(kept) => return kept.copy(session, &rows, sinograms, first, stride),
             KeptRows::Device(block) => block,
         };
         rows.iter().enumerate().try_for_each(|(at, row)| {

@@ -199,8 +199,8 @@ impl ColumnSums {
         if gaps.is_empty() {
             return Ok(());
         }
-        let buffer = (&mut self.gaps, self.interpolated.as_ref());
-        session.write_beside(&self.copies, buffer, gaps, "bins to be interpolated")?;
+        let used = self.interpolated.as_ref();
+        session.write_beside(&self.copies, &mut self.gaps, used, gaps, "bins to be interpolated")?;
         let launch = session
             .launch(&self.interpolate, "interpolate")
             .handle(sinograms.values)?

@@ -211,8 +211,8 @@ impl ColumnOrder {
         if corrections.len() != ranked.slices * self.shape.bins {
             return Err(Error::Internal(format!("{} corrections are not one a column", corrections.len())));
         }
-        let buffer = (&mut self.corrections, self.corrected.as_ref());
-        session.write_beside(&self.copies, buffer, corrections, "corrections of columns")?;
+        let used = self.corrected.as_ref();
+        session.write_beside(&self.copies, &mut self.corrections, used, corrections, "corrections of columns")?;
         let launch = session
             .launch(&self.correct, "correct")
             .handle(ranked.values)?

@@ -151,12 +151,12 @@ impl SliceEncoder {
         session.write(&mut encoded.clamped, &vec![0; encoded.slices], "counts of clamped values")?;
         let EncodedSlices { first, clamped, .. } = encoded;
         let times = 4 / self.sample.bytes();
-        self.encode(session, (slices, first), clamped, [0..1, 0..1])?;
+        self.encode(session, slices, first, clamped, [0..1, 0..1])?;
         for rows in growing(times, self.height) {
-            self.encode(session, (slices, slices), clamped, [rows, 0..1])?;
+            self.encode(session, slices, slices, clamped, [rows, 0..1])?;
         }
         for some in growing(times, count) {
-            self.encode(session, (slices, slices), clamped, [0..self.height, some])?;
+            self.encode(session, slices, slices, clamped, [0..self.height, some])?;
         }
         // SAFETY: both have these bytes, and the values that are overwritten were encoded before in the same queue.
         unsafe { session.queue.enqueue_copy_buffer(first, slices, 0, 0, self.width * self.sample.bytes(), &[]) }
@@ -167,7 +167,8 @@ impl SliceEncoder {
     fn encode(
         &self,
         session: &Session,
-        (slices, samples): (&Buffer<f32>, &Buffer<f32>),
+        slices: &Buffer<f32>,
+        samples: &Buffer<f32>,
         clamped: &Buffer<u32>,
         [rows, some]: [Range<usize>; 2],
     ) -> Result<Event> {

@@ -157,7 +157,8 @@ impl KeptBlock {
         session: &Session,
         rows: &[usize],
         sinograms: &mut Buffer<f32>,
-        (first, stride): (usize, usize),
+        first: usize,
+        stride: usize,
     ) -> Result<()> {
         for number in 0..self.batches.len() {
             if let Some(copied) = self.batches[number].copied.take() {
@@ -168,7 +169,7 @@ impl KeptBlock {
         if rows.iter().any(|&row| row >= self.rows) || self.parts.len() < shape.count() {
             return Err(Error::Internal(format!("rows {rows:?} of a block of {} that is not complete", self.rows)));
         }
-        match self.enqueue_rows(session, rows, sinograms, (first, stride)) {
+        match self.enqueue_rows(session, rows, sinograms, first, stride) {
             Ok(Some(last)) => session.wait_for_upload(&last),
             Ok(None) => Ok(()),
             Err(e) => {
@@ -184,7 +185,8 @@ impl KeptBlock {
         session: &Session,
         rows: &[usize],
         sinograms: &mut Buffer<f32>,
-        (first, stride): (usize, usize),
+        first: usize,
+        stride: usize,
     ) -> std::result::Result<Option<Event>, ClError> {
         let shape = self.shape;
         let (mut last, mut to) = (None, first);

@@ -39,7 +39,7 @@ impl Transfer for Copied {
             }
             let scan = run.source.rows();
             let rows = Rows { session, shape, device: rows.as_mut(), run, scan, counts };
-            rows.upload((pieces, free_buffers), free_sinograms, out)
+            rows.upload(pieces, free_buffers, free_sinograms, out)
         };
         let download = move |chunks, delivery: &Delivery| {
             for _ in 0..WRITTEN_PIECES {
@@ -88,7 +88,8 @@ impl Rows<'_> {
     /// Pieces from the host into chunks on the device; the seconds that took.
     fn upload(
         mut self,
-        (pieces, free): (Receiver<ReadPiece>, Receiver<Buffer<f32>>),
+        pieces: Receiver<ReadPiece>,
+        free: Receiver<Buffer<f32>>,
         done: Sender<HostMemory>,
         out: Sender<Chunk<Buffer<f32>>>,
     ) -> Result<f64> {

@@ -31,6 +31,15 @@ pub(super) struct Computing<'a> {
     pub sinograms: Option<&'a mut SinogramStage>,
 }
 
+/// A device among those of a run.
+struct DeviceOfRun<'a> {
+    run: Run<'a>,
+    /// The slices that are shared out among the devices.
+    work: &'a Work,
+    /// Number of the device.
+    device: usize,
+}
+
 /// Uploads, corrects sinograms, computes and downloads side by side. When the computing ends, `buffers` are dropped, which ends
 /// the others.
 pub(super) fn stream(
@@ -61,7 +70,7 @@ pub(super) fn stream(
                 (ready, Some(scope.spawn(correct)))
             }
         };
-        let computed = compute(session, kernels, (work, device, run), ready, &buffers, to_download);
+        let computed = compute(session, kernels, DeviceOfRun { work, device, run }, ready, &buffers, to_download);
         drop(buffers);
         let (upload, download) = (joined(uploading, "upload"), joined(downloading, "download"));
         let steps = correcting.map_or(Ok(0.0), |correcting| joined(correcting, "correction of sinograms"));
@@ -97,11 +106,12 @@ fn correct_sinograms(
 fn compute(
     session: &Session,
     kernels: &mut ChunkKernels,
-    (work, device, run): (&Work, usize, Run),
+    of_run: DeviceOfRun,
     ready: Receiver<Chunk<Buffer<f32>>>,
     buffers: &impl Buffers,
     out: Sender<Chunk<SliceBuffers>>,
 ) -> Result<DeviceSeconds> {
+    let DeviceOfRun { work, device, run } = of_run;
     let mut seconds = DeviceSeconds::default();
     for (number, (chunk, sinograms)) in ready.into_iter().enumerate() {
         fail_on_purpose(run, device, number)?;

@@ -64,7 +64,8 @@ impl BenchRow {
         profile: &Profile,
         offer: &Offer,
         protocol: &Protocol,
-        (name, key): (&str, &str),
+        name: &str,
+        key: &str,
         margin: f64,
     ) -> BenchRow {
         BenchRow {

@@ -92,7 +92,7 @@ impl Bench {
         let mut first = None;
         for (checker, reference) in self.checkers.iter_mut().zip(references) {
             let rows = if first.is_none() { rows } else { rows.for_bins(reference.geometry().bins) };
-            let prepared = checker.prepare(session, spec, (rows, Padding::Edge), reference, options.projections)?;
+            let prepared = checker.prepare(session, spec, rows, Padding::Edge, reference, options.projections)?;
             error = error.max(checker.error(session, spec, &prepared, reference)?);
             first = first.or(Some(prepared));
         }

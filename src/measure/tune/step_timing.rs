@@ -79,7 +79,7 @@ fn sort(session: &Session, bins: usize, projections: usize, passes: usize) -> Re
     let (ranked, spare) = (ranked?, spare?);
     let columns = SinogramBatch { values: &columns, first: 0, slices: SLICES, projections, bins };
     let mut order = ColumnOrder::new(session, shape)?;
-    measure(session, (&ranked, SLICES * projections * bins), passes, || {
+    measure(session, &ranked, SLICES * projections * bins, passes, || {
         order.sort(session, &columns, &columns.in_buffer(&ranked), &columns.in_buffer(&spare))
     })
 }
@@ -89,7 +89,7 @@ fn medians(session: &Session, bins: usize, projections: usize, passes: usize) ->
     let out = session.scratch(SLICES * projections * bins, "medians")?;
     let columns = SinogramBatch { values: &columns, first: 0, slices: SLICES, projections, bins };
     let medians = RunningMedians::new(session, MEDIAN)?;
-    measure(session, (&out, SLICES * projections * bins), passes, || {
+    measure(session, &out, SLICES * projections * bins, passes, || {
         medians.run(session, &columns, &columns.in_buffer(&out))
     })
 }
@@ -110,7 +110,7 @@ fn outliers(session: &Session, bins: usize, projections: usize, passes: usize) -
     };
     let mut remover = OutlierRemover::new(session, OutlierForm { size: 3, threshold: 800.0, both: false }, rows)?;
     let all = OutlierRows { read: 0..ROWS, wanted: 0..ROWS, counted: 0..ROWS, place: 0, projections };
-    measure(session, (&values, count), passes, || remover.run(session, &samples, &values, &all))
+    measure(session, &values, count, passes, || remover.run(session, &samples, &values, &all))
 }
 
 fn images(session: &Session, bins: usize, passes: usize) -> Result<StepTiming> {
@@ -122,7 +122,7 @@ fn images(session: &Session, bins: usize, passes: usize) -> Result<StepTiming> {
     let mut filter = ImageFilter::new(session, &form, [width, IMAGE_HEIGHT], bins, SLICES / 2)?;
     let part = ImagePart { read: 0..rows, wanted: 0..rows, projections: SLICES };
     let to = DeviceRows { values: &out, first: 0, stride: SLICES * bins };
-    measure(session, (&out, rows * SLICES * bins), passes, || filter.run(session, &values, &part, &to).map(drop))
+    measure(session, &out, rows * SLICES * bins, passes, || filter.run(session, &values, &part, &to).map(drop))
 }
 
 fn noise_on(session: &Session, count: usize) -> Result<Buffer<f32>> {
@@ -135,7 +135,8 @@ fn noise_on(session: &Session, count: usize) -> Result<Buffer<f32>> {
 /// Runs an operation that fills `out`.
 fn measure(
     session: &Session,
-    (out, count): (&Buffer<f32>, usize),
+    out: &Buffer<f32>,
+    count: usize,
     passes: usize,
     mut run: impl FnMut() -> Result<()>,
 ) -> Result<StepTiming> {

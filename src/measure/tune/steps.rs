@@ -81,7 +81,8 @@ pub fn size_parameters() -> Vec<Parameter> {
 pub fn compose_sizes(
     base: &Profile,
     earlier: Option<&Profile>,
-    (sizes, outcomes): (&StepSizes, &[SizeOutcome]),
+    sizes: &StepSizes,
+    outcomes: &[SizeOutcome],
     run: &TuningRun,
 ) -> Result<Profile> {
     let mut profile = compose_profile(base, earlier, &[], run)?;

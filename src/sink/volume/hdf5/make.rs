@@ -111,13 +111,21 @@ fn make_virtual(
     builder.create(DATA_PATH)
 }
 
-/// Makes the whole file except the samples; `parts` are the directory of the parts and their offsets. Returns the
-/// offset of the table of compressed slices, if slices are compressed.
+/// The files that hold the slices of a file with parts.
+pub(super) struct PartFiles<'a> {
+    /// Their directory, as the file names it.
+    pub directory: &'a Path,
+    /// Where the slices begin in each, or 0 if they are compressed.
+    pub offsets: &'a [u64],
+}
+
+/// Makes the whole file except the samples, which may be in the files of parts. Returns the offset of the table of compressed
+/// slices, if slices are compressed.
 pub(super) fn make(
     path: &Path,
     description: &VolumeDescription,
     run_file: &str,
-    parts: Option<(&Path, &[u64])>,
+    parts: Option<PartFiles>,
 ) -> hdf5_metno::Result<Option<u64>> {
     let file = if parts.is_none() { new_file(path)? } else { File::create_excl(path)? };
     text(&file, "NX_class", "NXroot")?;
@@ -130,7 +138,7 @@ pub(super) fn make(
     group(&file, "/entry/reconstruction/configuration", "NXcollection")?;
     let data = match parts {
         None => slices_dataset(&file, DATA_PATH, description.slices.len(), description)?,
-        Some((directory, offsets)) => {
+        Some(PartFiles { directory, offsets }) => {
             file.new_dataset::<u64>().shape(offsets.len()).create(PART_OFFSETS_PATH)?.write_raw(offsets)?;
             make_virtual(&file, directory, offsets.len(), description)?
         }

@@ -24,7 +24,7 @@ use file::{
     DATA_PATH, DESCRIPTION_PATH, MARKS_PATH, PART_OFFSETS_PATH, PLACES_PATH, RUN_FILE_PATH, invalid, offset,
     open_closed, other, own_dataset, text_of,
 };
-use make::{make, make_part};
+use make::{PartFiles, make, make_part};
 use open::{OpenHdf5, is_same};
 use std::fs::{self, OpenOptions};
 use std::io;
@@ -195,7 +195,8 @@ impl Container for Hdf5File {
                 let made = paths.iter().enumerate();
                 let made = made.map(|(part, path)| make_part(path, slices_of_part(slices, parts, part), description));
                 let offsets = made.collect::<io::Result<Vec<u64>>>()?;
-                (make(path, description, run_file, Some((&self.0.relative(description), &offsets))), paths)
+                let files = PartFiles { directory: &self.0.relative(description), offsets: &offsets };
+                (make(path, description, run_file, Some(files)), paths)
             }
         };
         if let Some(places) = places.map_err(other)? {
