@@ -148,7 +148,7 @@ impl Traced {
 /// Finds the axis with one method, within `range` (bins, both ends included) or the default range of the method.
 ///
 /// # Errors
-/// [`Error::Input`] when the scan does not suit the method, [`Error::Usage`] for a range that is too narrow.
+/// [`Error::Input`] if the scan does not suit the method, [`Error::Usage`] for a range that is too narrow.
 fn search(method: Method, sinograms: &Sinograms, range: Option<(f64, f64)>) -> Result<Traced> {
     let last = sinograms.bins as f64 - 1.0;
     let (low, high) = range.unwrap_or(range_of(method, sinograms.bins));
@@ -306,7 +306,7 @@ pub struct AxisSearch {
 /// angles, every verdict is [`AxisVerdict::Angles`].
 ///
 /// # Errors
-/// [`Error::Input`] when the scan does not suit the method, [`Error::Usage`] for a range that is too narrow.
+/// [`Error::Input`] if the scan does not suit the method, [`Error::Usage`] for a range that is too narrow.
 pub fn find(sinograms: &Sinograms, method: Option<Method>, range: Option<(f64, f64)>) -> Result<AxisSearch> {
     let mut answer = match method {
         Some(method) => {

@@ -46,7 +46,7 @@ pub fn help(args: &HelpArgs) -> Result<String> {
 /// Writes the manual pages, one for each command in section 1 and one for each topic in section 7; returns their names.
 ///
 /// # Errors
-/// [`Error::Output`] when the directory cannot be written.
+/// [`Error::Output`] if the directory cannot be written.
 pub fn man(args: &ManArgs) -> Result<String> {
     std::fs::create_dir_all(&args.output).map_err(|e| {
         Error::output(&args.output, format!("the directory cannot be created: {e}; choose another --output"))

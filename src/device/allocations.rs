@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// Bytes by what they were allocated for; sessions on the same buffers share them.
+/// Bytes allocated on a device, by purpose; shared by sessions that use the same buffers.
 #[derive(Clone, Default)]
 pub(super) struct Allocations(Arc<Mutex<BTreeMap<String, u64>>>);
 
@@ -13,7 +13,7 @@ impl Allocations {
         *self.0.lock().unwrap_or_else(PoisonError::into_inner).entry(what.to_owned()).or_default() += bytes as u64;
     }
 
-    /// All allocations so far, also of buffers that were freed.
+    /// Returns the bytes of all allocations so far, including those of buffers that were freed.
     pub fn all(&self) -> BTreeMap<String, u64> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }

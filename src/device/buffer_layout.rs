@@ -1,26 +1,26 @@
-//! Buffers before they are allocated.
+//! Layouts of buffers before they are allocated.
 //!
-//! Each buffer of a part of an engine stands once, in its layout: the plan of a run adds up the bytes, and the part
-//! allocates from the same list.
+//! Each buffer of a part of an engine is declared once, in the layout of that part: the plan of a run adds up the
+//! bytes, and the part allocates from the same list.
 
 use super::Session;
 use crate::error::{Error, Result};
 use opencl3::memory::{Buffer, CL_MEM_READ_ONLY, CL_MEM_READ_WRITE};
 use opencl3::types::cl_mem_flags;
 
-/// The buffers of a part of an engine, by what they are for.
+/// The buffers of a part of an engine, each with its purpose and its size.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct BufferLayout {
     buffers: Vec<(&'static str, usize)>,
 }
 
 impl BufferLayout {
-    /// Adds a buffer of so many values.
+    /// Adds a buffer of `values` values.
     pub fn with<T>(self, what: &'static str, values: usize) -> Self {
         self.several::<T>(1, what, values)
     }
 
-    /// Adds `count` buffers of so many values each.
+    /// Adds `count` buffers of `values` values each.
     pub fn several<T>(mut self, count: usize, what: &'static str, values: usize) -> Self {
         // no buffer is empty
         let bytes = values.max(1) * std::mem::size_of::<T>();
@@ -28,23 +28,23 @@ impl BufferLayout {
         self
     }
 
-    /// Adds a buffer if there is a use for it.
+    /// Adds a buffer of `values` values if it is `used`.
     pub fn with_if<T>(self, used: bool, what: &'static str, values: usize) -> Self {
         if used { self.with::<T>(what, values) } else { self }
     }
 
-    /// Adds all buffers of another part.
+    /// Adds all buffers of another layout.
     pub fn and(mut self, other: BufferLayout) -> Self {
         self.buffers.extend(other.buffers);
         self
     }
 
-    /// Bytes of all buffers.
+    /// Returns the number of bytes of all buffers together.
     pub fn bytes(&self) -> u64 {
         self.buffers.iter().map(|(_, bytes)| *bytes as u64).sum()
     }
 
-    /// Bytes of the largest buffer.
+    /// Returns the number of bytes of the largest buffer, or 0 if there is none.
     pub fn largest(&self) -> u64 {
         self.buffers.iter().map(|(_, bytes)| *bytes as u64).max().unwrap_or(0)
     }
@@ -81,7 +81,7 @@ impl BufferLayout {
         session.buffer(self.bytes_of(what)? / std::mem::size_of::<T>(), flags, what)
     }
 
-    /// Bytes of one of the buffers.
+    /// Returns the number of bytes of the buffer named `what`.
     pub(super) fn bytes_of(&self, what: &str) -> Result<usize> {
         let found = self.buffers.iter().find(|(name, _)| *name == what);
         found.map(|(_, bytes)| *bytes).ok_or_else(|| Error::Internal(format!("no layout has {what}")))

@@ -1,4 +1,4 @@
-//! Copies between the host and a device, memory of the host for them, and waiting for a device.
+//! Copies between the host and a device, host memory for them, and waiting for a device.
 
 use super::host_memory::{HostMemory, HostValues, pages};
 use super::{Session, cl_error};
@@ -14,13 +14,13 @@ use std::ptr;
 use std::thread::sleep;
 use std::time::Duration;
 
-/// How often a thread that waits for a device asks whether it is done.
+/// Interval at which a waiting thread asks the device whether a command is done.
 const ASKED: Duration = Duration::from_micros(200);
 
-/// Copies of fewer bytes are waited for in the driver: they are over sooner than a thread wakes up.
+/// Size in bytes below which a copy is waited for in the driver: it is over sooner than a thread wakes up.
 const SHORT: usize = 1 << 20;
 
-/// Values on their way to a device, which stay where they are until this is dropped.
+/// A copy of values to a device that is still running; the values stay borrowed until it is dropped.
 pub(super) struct Copying<'a> {
     session: &'a Session,
     copied: Event,
@@ -29,15 +29,15 @@ pub(super) struct Copying<'a> {
 }
 
 impl Copying<'_> {
-    /// What commands of other queues wait for.
+    /// Returns the event of the copy, which commands of other queues can wait for.
     pub fn event(&self) -> &Event {
         &self.copied
     }
 
-    /// Waits until the values are there.
+    /// Waits until the copy is complete.
     ///
     /// # Errors
-    /// The device's.
+    /// Errors of the device.
     pub fn wait(self) -> Result<()> {
         self.session.sleep_until(&self.session.copies, &self.copied).map_err(|e| self.failed(e))
     }
@@ -54,8 +54,8 @@ impl Drop for Copying<'_> {
 }
 
 impl Session {
-    /// Copies `data` to the start of a buffer and waits until it is there, also for the other queues: a blocking call need not
-    /// wait for more than that `data` may change (OpenCL 1.2, 5.2.2), and Intel's does not.
+    /// Copies `data` to the start of a buffer and waits until it is there, also for the other queues. A blocking call
+    /// alone need not wait for more than that `data` may change (OpenCL 1.2, 5.2.2), and Intel's does not.
     pub fn write<T: Copy>(&self, buffer: &mut Buffer<T>, data: &[T], what: &str) -> Result<Event> {
         // SAFETY: blocking, and the driver checks the size against the buffer's.
         unsafe { self.queue.enqueue_write_buffer(buffer, CL_BLOCKING, 0, data, &[]) }
@@ -63,8 +63,8 @@ impl Session {
             .map_err(|e| cl_error(&format!("uploading {what}"), self.device_name(), e))
     }
 
-    /// Copies `data` to the start of a buffer through a queue of its own, and waits: for the kernel that used the buffer last,
-    /// but for no others.
+    /// Copies `data` to the start of a buffer through `queue` and waits for the copy, which starts after the kernel
+    /// `used` that used the buffer last, but after no other kernel.
     pub(super) fn write_beside<T: Copy>(
         &self,
         queue: &CommandQueue,
@@ -84,15 +84,15 @@ impl Session {
             .map_err(|e| cl_error(&format!("uploading {what}"), self.device_name(), e))
     }
 
-    /// Copies the start of a buffer to `data` and waits for everything before it.
+    /// Copies the start of a buffer to `data` after everything in the queue for kernels, and waits.
     pub fn read<T: Copy>(&self, buffer: &Buffer<T>, data: &mut [T], what: &str) -> Result<Event> {
         // SAFETY: blocking, and the driver checks the size against the buffer's.
         unsafe { self.queue.enqueue_read_buffer(buffer, CL_BLOCKING, 0, data, &[]) }
             .map_err(|e| cl_error(&format!("downloading {what}"), self.device_name(), e))
     }
 
-    /// Maps `count` values of a buffer from value `first` on and passes them to `work`; waits before and after. Values
-    /// written reach the device if `flags` allow it.
+    /// Maps `count` values of a buffer from value `first` on, passes them to `work`, and waits before and after. Values
+    /// that `work` writes reach the device if `flags` allow it.
     pub fn with_mapped<B, T: Copy, R>(
         &self,
         buffer: &Buffer<B>,
@@ -125,17 +125,19 @@ impl Session {
         Ok(result)
     }
 
-    /// Host memory for `count` values; pinned, so that the device copies at full speed, where the driver offers it.
+    /// Returns host memory for `count` values; where the driver offers it, pinned, so that the device copies at full
+    /// speed.
     pub fn host_memory(&self, count: usize) -> Result<HostMemory> {
         self.host_memory_of(pages(count), count)
     }
 
-    /// The same in pages for `count` values; ordinary memory if there are none, or the driver does not pin them.
+    /// Returns host memory for `count` values in `pages`; ordinary memory if there are no pages, or if the driver does
+    /// not pin them.
     pub(super) fn host_memory_of(&self, pages: Option<MmapMut>, count: usize) -> Result<HostMemory> {
         pages.and_then(|pages| self.pinned(pages, count)).map_or_else(|| HostMemory::plain(count), Ok)
     }
 
-    /// Pages that the driver pins; it takes longer to allocate them itself.
+    /// Has the driver pin existing pages, which is faster than having it allocate them.
     fn pinned(&self, mut owned: MmapMut, count: usize) -> Option<HostMemory> {
         if owned.len() < count.max(1) * size_of::<f32>() {
             return None;
@@ -150,7 +152,7 @@ impl Session {
         Some(memory)
     }
 
-    /// The first `count` values of a buffer as memory of the host, once the device is done with them.
+    /// Returns the first `count` values of a buffer as host memory, once the device is done with them.
     pub fn map(&self, buffer: Buffer<f32>, count: usize, what: &str) -> Result<HostMemory> {
         let count = count.max(1);
         let mut pointer = ptr::null_mut();
@@ -184,7 +186,8 @@ impl Session {
         }
     }
 
-    /// Copies values into a buffer from value `first` on and waits as [`Session::write`]; the queue for uploads is its own.
+    /// Copies `data` into a buffer from value `first` on, in the queue for uploads, and waits as [`Session::write`]
+    /// does.
     pub fn upload<T: Copy>(&self, buffer: &mut Buffer<T>, first: usize, data: &[T], what: &str) -> Result<()> {
         let first = first * std::mem::size_of::<T>();
         // SAFETY: blocking, and the driver checks offset and size against the buffer's.
@@ -193,8 +196,8 @@ impl Session {
             .map_err(|e| cl_error(&format!("uploading {what}"), self.device_name(), e))
     }
 
-    /// Starts to copy values to the start of a buffer, without waiting for the kernels among the uploads. What is returned must
-    /// be dropped, not leaked: it waits for the copy.
+    /// Starts to copy `data` to the start of a buffer, without waiting for the kernels among the uploads. The result
+    /// must be dropped, not leaked, as its destructor waits for the copy.
     pub(super) fn copy_ahead<'a, T: Copy>(
         &'a self,
         buffer: &mut Buffer<T>,
@@ -220,12 +223,12 @@ impl Session {
         self.sleep_until(&self.uploads, &copied).map_err(failed)
     }
 
-    /// Copies values of a buffer from value `first` on and waits; the queue for downloads is its own.
+    /// Copies values of a buffer, from value `first` on, to `data` in the queue for downloads, and waits.
     pub fn download<T: Copy>(&self, buffer: &Buffer<T>, first: usize, data: &mut [T], what: &str) -> Result<()> {
         self.download_into(buffer, first * size_of::<T>(), data, what)
     }
 
-    /// The same with bytes of a buffer, from byte `first` on.
+    /// Copies bytes of a buffer, from byte `first` on, to `data` in the queue for downloads, and waits.
     pub fn download_bytes(&self, buffer: &Buffer<f32>, first: usize, data: &mut [u8], what: &str) -> Result<()> {
         self.download_into(buffer, first, data, what)
     }
@@ -241,8 +244,8 @@ impl Session {
         self.sleep_until(&self.downloads, &copied).map_err(failed)
     }
 
-    /// Waits for a command in a queue. Drivers of devices with their own memory may keep a processor busy while they wait, which
-    /// reading and writing need more: the thread sleeps instead.
+    /// Waits for a command in a queue. Drivers of devices with memory of their own may keep a processor busy while they
+    /// wait, which reading and writing need more; the thread therefore sleeps.
     pub(super) fn sleep_until(&self, queue: &CommandQueue, event: &Event) -> std::result::Result<(), ClError> {
         let mut begun = Ok(());
         if !self.shares_memory() {
@@ -260,7 +263,7 @@ impl Session {
         self.sleep_until(&self.uploads, kernel).map_err(|e| cl_error("waiting for uploads", self.device_name(), e))
     }
 
-    /// Waits for everything in the queue up to a kernel.
+    /// Waits for everything in the queue for kernels up to the command `kernel`.
     pub fn wait_for(&self, kernel: &Event) -> Result<()> {
         let failed = |e| cl_error("waiting for the device", self.device_name(), e);
         self.sleep_until(&self.queue, kernel).map_err(failed)
@@ -271,7 +274,7 @@ impl Session {
         self.uploads.finish().map_err(|e| cl_error("waiting for uploads", self.device_name(), e))
     }
 
-    /// Waits for everything in the queue.
+    /// Waits for everything in the queue for kernels.
     pub fn finish(&self) -> Result<()> {
         self.queue.finish().map_err(|e| cl_error("waiting for the device", self.device_name(), e))
     }

@@ -1,9 +1,9 @@
-//! Errors of the driver as messages.
+//! Conversion of errors of the OpenCL driver into messages.
 
 use crate::error::Error;
 use opencl3::error_codes::{CL_MEM_OBJECT_ALLOCATION_FAILURE, CL_OUT_OF_HOST_MEMORY, ClError};
 
-/// A message for an OpenCL error: what was tried, on which device, and the code's name.
+/// Returns the message for an OpenCL error: what was tried, on which device, and the name of the code.
 pub(crate) fn cl_error(what: &str, device: &str, error: ClError) -> Error {
     let code = error.0;
     // many drivers allocate a buffer when it is first used

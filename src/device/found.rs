@@ -1,4 +1,4 @@
-//! Devices and parts of them, before a session is opened.
+//! Devices that were found, and parts of them, before a session is opened.
 
 use super::{cl_error, images};
 use crate::error::{Error, Result};
@@ -14,13 +14,14 @@ pub struct FoundDevice {
     pub(crate) device: Device,
     pub facts: DeviceFacts,
     pub(super) part: Option<Partition>,
-    /// Whether image formats were looked for, which takes a context.
+    /// True if image formats were determined, which takes a context.
     pub(super) opened: bool,
-    /// That context, until a session takes it: making another takes some drivers more than a tenth of a second.
+    /// The context in which image formats were determined, until a session takes it: with some drivers another one
+    /// takes more than a tenth of a second.
     pub(super) context: Arc<Mutex<Option<Context>>>,
 }
 
-/// One of several parts of a device.
+/// One of the equal parts that a device is divided into.
 #[derive(Clone, Debug)]
 pub(super) struct Partition {
     number: usize,
@@ -30,7 +31,7 @@ pub(super) struct Partition {
 }
 
 impl FoundDevice {
-    /// Name to print, which distinguishes parts.
+    /// Returns the name to print, which distinguishes the parts of a device.
     pub fn label(&self) -> String {
         match &self.part {
             Some(part) => format!("{} (part {} of {})", self.facts.name, part.number + 1, part.of),
@@ -38,7 +39,8 @@ impl FoundDevice {
         }
     }
 
-    /// The same with its image formats. Makes a context, unless there is one: of devices that are not used it would only take time.
+    /// Returns the device with its image formats. This makes a context unless there is one already, which would only
+    /// take time for devices that are not used.
     pub(super) fn opened(&self) -> FoundDevice {
         if self.opened {
             return self.clone();

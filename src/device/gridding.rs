@@ -13,26 +13,26 @@ use opencl3::memory::Buffer;
 use std::f64::consts::PI;
 use std::ops::Range;
 
-/// Columns that an item stores together, see `lines_vector.cl`.
+/// Number of columns that a work-item stores together, see `lines_vector.cl`.
 const STORED: usize = 16;
 
-/// Most parts of tiles that are divided.
+/// Largest number of parts of the tiles that are divided.
 const MOST_PARTS: usize = 4096;
 
-/// The grid for a region with the bound that a kernel has, and how its lines are transformed on a device.
+/// The frequency grid for a region within a kernel's error bound, and how its lines are transformed on a device.
 #[derive(Clone, Debug)]
 pub struct GridForm {
     pub grid: FrequencyGrid,
     lines: GridLines,
     tiling: Tiling,
-    /// Of the region.
+    /// Height of the region in pixels.
     height: usize,
-    /// Items that transform lines in memory of their own.
+    /// Number of work-items that transform lines in memory of their own.
     workers: usize,
 }
 
 impl GridForm {
-    /// That there is no grid for a region.
+    /// Returns the error that there is no grid for a region.
     fn refusal(roi: Roi, accuracy: f64, sides: GridSides) -> Error {
         let largest = FrequencyGrid::largest_square(accuracy, sides);
         Error::usage(format!(
@@ -42,7 +42,8 @@ impl GridForm {
         ))
     }
 
-    /// `None` where lines do not fit the device's local memory and its kernel takes them there.
+    /// Returns the grid for a region; `None` where lines do not fit into the local memory of the device and the kernel
+    /// keeps them there.
     ///
     /// # Errors
     /// [`Error::Usage`] for a region that is too large, or a bound that is too small.
@@ -57,15 +58,16 @@ impl GridForm {
         Ok(lines.map(|lines| GridForm { grid, lines, tiling, height: roi.height, workers }))
     }
 
-    /// Sources of the kernels that transform rows and columns, for the kernel that spreads.
+    /// Generates the sources of the kernels that transform rows and columns, for the kernel that spreads.
     ///
     /// # Errors
-    /// A define that is already set.
+    /// An error for a define that is already set.
     pub fn line_programs(&self, spec: &KernelSpec) -> Result<[KernelSource; 2]> {
         Ok([self.lines.generate(spec, 0)?, self.lines.generate(spec, 1)?])
     }
 
-    /// Complex values of the grids of so many slices, and of what transforms lines.
+    /// Returns the number of complex values in the grids of `slices` slices, including the memory in which lines are
+    /// transformed.
     pub fn values(&self, slices: usize) -> usize {
         let scratch = match self.lines {
             GridLines::Local { .. } => MOST_PARTS * self.tiling.side * self.tiling.side,
@@ -77,7 +79,7 @@ impl GridForm {
         slices * (self.cells() + scratch)
     }
 
-    /// Rows of the grid of a slice.
+    /// Returns the number of rows of the grid of a slice.
     fn rows(&self) -> usize {
         self.grid.rows(self.tiling.side)
     }
@@ -86,7 +88,7 @@ impl GridForm {
         self.grid.lengths[0] * self.rows()
     }
 
-    /// Bytes of the tables for a part of a scan.
+    /// Returns an estimate of the bytes of the tables for a part of a scan.
     pub fn table_bytes(&self, geometry: &Geometry) -> u64 {
         let tile = self.tiling.side;
         // a line crosses this many tiles and their surroundings, whatever its angle
@@ -98,7 +100,7 @@ impl GridForm {
     }
 }
 
-/// Lengths of a side that lines can have.
+/// Returns the side lengths of grids that a kernel can transform.
 pub fn grid_sides(items: GridItems) -> GridSides {
     match items {
         GridItems::Cells => GridSides::PowersOfTwo,
@@ -106,7 +108,7 @@ pub fn grid_sides(items: GridItems) -> GridSides {
     }
 }
 
-/// Complex values of the largest grid for some regions; 0 for kernels that need none.
+/// Returns the number of complex values of the largest grid for any of `regions`; 0 for kernels that need none.
 ///
 /// # Errors
 /// Those of [`GridForm::new`].
@@ -127,11 +129,11 @@ pub struct GridProjector {
     rows: Kernel,
     columns: Kernel,
     pub(super) resources: Resources,
-    /// How far rows are shifted before their frequencies are spread.
+    /// Shift of the rows of every projection before their frequencies are spread.
     pub(super) phases: Buffer<Offset>,
     form: GridForm,
     tiles: Buffer<Tile>,
-    /// Tiles that are computed in parts, and what adds these.
+    /// The kernel that adds the parts of divided tiles, the table of these tiles and their number.
     split: Option<(Kernel, Buffer<SplitTile>, usize)>,
     segments: Buffer<Segment>,
     steps: Buffer<[f32; 2]>,
@@ -139,20 +141,22 @@ pub struct GridProjector {
     coefficients: Buffer<f32>,
     corrections: [Buffer<f32>; 2],
     turns: [Buffer<[f32; 2]>; 2],
-    /// Of tiles.
+    /// Number of tiles.
     count: usize,
     items: [usize; 2],
     region: [usize; 2],
     slices: usize,
     sinogram_bytes: usize,
-    /// Complex values of the spectra of a slice, and of a row.
+    /// Number of complex values in the spectra of a slice.
     plane: usize,
+    /// Number of complex values in the spectrum of a row.
     stride: usize,
     unit: f32,
 }
 
 impl GridProjector {
-    /// Builds the kernels for some projections of a scan; the spectra then are those of these alone.
+    /// Builds the kernels for a range of projections of a scan; the spectra on the device are then those of this range
+    /// alone.
     pub fn new(session: &Session, spec: &KernelSpec, scan: &Geometry, projections: Range<usize>) -> Result<Self> {
         let Parameters::Gridding(gridding) = &spec.parameters else {
             return Err(Error::Internal(format!("kernel {} is none of gridding", spec.name())));
@@ -285,12 +289,12 @@ impl GridProjector {
         Ok(events)
     }
 
-    /// The complex value behind the grids.
+    /// Returns the index of the first complex value behind the grids.
     fn behind(&self) -> u64 {
         (self.form.cells() * self.slices) as u64
     }
 
-    /// Rows of the grid that are transformed.
+    /// Returns the number of grid rows that are transformed.
     fn used_rows(&self) -> usize {
         self.form.grid.lengths[1] / 2 + 1
     }
@@ -331,7 +335,7 @@ impl GridProjector {
         Ok(())
     }
 
-    /// The transforms of columns, which store slices.
+    /// Transforms the columns of the grids and stores the slices.
     fn slices_of(
         &self,
         session: &Session,

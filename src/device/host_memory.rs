@@ -1,4 +1,4 @@
-//! Memory of the host that devices copy from and to.
+//! Host memory that devices copy from and to.
 
 use super::Session;
 use crate::error::{Error, Result};
@@ -15,12 +15,12 @@ pub struct HostMemory(pub(super) HostValues);
 
 pub(super) enum HostValues {
     Plain(Vec<f32>),
-    /// A buffer that is mapped for as long as it is here.
+    /// A buffer that stays mapped for as long as it is held here.
     Mapped {
         pointer: *mut f32,
         count: usize,
         buffer: Buffer<f32>,
-        /// Pages of the host that it consists of, if the driver did not allocate it; dropped after the buffer.
+        /// Host pages that the buffer consists of, if the driver did not allocate it; dropped after the buffer.
         pages: Option<MmapMut>,
     },
 }
@@ -29,10 +29,10 @@ pub(super) enum HostValues {
 unsafe impl Send for HostMemory {}
 
 impl HostMemory {
-    /// Ordinary memory, all zeros.
+    /// Returns ordinary memory for `count` values, all zero.
     ///
     /// # Errors
-    /// [`Error::Memory`] when there is too little.
+    /// [`Error::Memory`] if there is too little.
     pub fn plain(count: usize) -> Result<Self> {
         let mut values = Vec::new();
         values.try_reserve_exact(count).map_err(|_| {
@@ -42,12 +42,12 @@ impl HostMemory {
         Ok(HostMemory(HostValues::Plain(values)))
     }
 
-    /// The same memory as bytes.
+    /// Returns the memory as bytes.
     pub fn as_bytes(&self) -> &[u8] {
         bytemuck::cast_slice(self)
     }
 
-    /// The same memory as bytes.
+    /// Returns the memory as mutable bytes.
     pub fn as_bytes_mut(&mut self) -> &mut [u8] {
         bytemuck::cast_slice_mut(self)
     }
@@ -75,32 +75,32 @@ impl DerefMut for HostMemory {
     }
 }
 
-/// Memory that devices copy from and to, made piece by piece by a thread of its own, from when it is needed on.
+/// Host memory for copies that a thread of its own allocates piece by piece, from the time when it is first needed.
 pub(super) struct ComingMemory {
-    /// Queues of the thread, and values of each piece in their order, until it begins.
+    /// The session of the thread, and the number of values of each piece in order, until the thread begins.
     planned: Option<(Session, Vec<usize>)>,
     making: Option<Making>,
 }
 
-/// A thread that makes memory until nobody wants it.
+/// A thread that allocates memory until nobody wants any more.
 struct Making {
     pieces: Receiver<Result<HostMemory>>,
     thread: JoinHandle<()>,
 }
 
 impl ComingMemory {
-    /// Pieces of so many values, in this order.
+    /// Plans pieces of `counts` values each, in this order.
     ///
     /// # Errors
-    /// [`Error::Device`] when the device has no more queues.
+    /// [`Error::Device`] if the device has no more queues.
     pub fn new(session: &Session, counts: Vec<usize>) -> Result<Self> {
         Ok(ComingMemory { planned: Some((session.beside()?, counts)), making: None })
     }
 
-    /// Begins to make them, unless it has begun.
+    /// Begins to allocate the pieces, unless it has already begun.
     ///
     /// # Errors
-    /// [`Error::Memory`] when there is no thread.
+    /// [`Error::Memory`] if no thread can be started.
     pub fn begin(&mut self) -> Result<()> {
         let Some((session, counts)) = self.planned.take() else { return Ok(()) };
         let (out, pieces) = unbounded();
@@ -130,16 +130,16 @@ impl ComingMemory {
         Ok(())
     }
 
-    /// The next piece; waits until it is there.
+    /// Waits for the next piece and returns it.
     ///
     /// # Errors
-    /// [`Error::Memory`] when there is too little, [`Error::Internal`] when nothing has begun or there are no more pieces.
+    /// [`Error::Memory`] if there is too little, [`Error::Internal`] when nothing has begun or there are no more pieces.
     pub fn next(&mut self) -> Result<HostMemory> {
         let none = || Error::Internal("there is no more memory of the host for a block".into());
         self.making.as_ref().and_then(|making| making.pieces.recv().ok()).ok_or_else(none)?
     }
 
-    /// Ends the thread, so that it does not use the driver when everything else has ended.
+    /// Ends the thread, so that it no longer uses the driver once everything else has ended.
     pub fn end(&mut self) {
         if let Some(Making { pieces, thread }) = self.making.take() {
             drop(pieces);
@@ -157,8 +157,8 @@ impl Drop for ComingMemory {
 /// Smallest size of a page of memory, in bytes.
 const PAGE: usize = 4096;
 
-/// Pages for `count` values, large ones where the system has them; made by many threads, as a driver would make one after the
-/// other when it pins them.
+/// Returns pages for `count` values, large ones where the system has them. Many threads touch them first; a driver
+/// would do so one page after the other when it pins them.
 pub(super) fn pages(count: usize) -> Option<MmapMut> {
     let mut pages = MmapMut::map_anon(count.max(1) * size_of::<f32>()).ok()?;
     // small pages do as well

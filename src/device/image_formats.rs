@@ -1,4 +1,4 @@
-//! Finds working image formats: drivers list formats that they then reject, or that return wrong values.
+//! Search for working image formats: drivers list formats that they then reject, or that return wrong values.
 
 use super::images::{create, listed};
 use super::{Session, cl_error};
@@ -10,26 +10,27 @@ use opencl3::memory::CL_MEM_WRITE_ONLY;
 use opencl3::types::CL_BLOCKING;
 
 impl Session {
-    /// Whether the image format of a kernel returns correct values on this device; buffers always do.
+    /// Reports whether the image format of a kernel returns correct values on this device; buffers always do.
     pub fn texel_works(&self, texel: Texel) -> Result<bool> {
         texel.format().map_or(Ok(true), |format| self.image_format_works(format))
     }
 
-    /// Whether an image of this format returns the values written to it, tested with real values.
+    /// Reports whether an image of this format returns the values written to it, tested with real values.
     pub fn image_format_works(&self, format: ImageFormat) -> Result<bool> {
         verify(self, format)
     }
 
-    /// The image formats that the driver lists.
+    /// Returns the image formats that the driver lists.
     pub fn listed_image_formats(&self) -> Vec<ImageFormat> {
         listed(&self.context)
     }
 }
 
-/// Whether values written to an image of this format are read correctly by both samplers, inside and at the border.
+/// Reports whether values written to an image of this format are read correctly by both samplers, inside and at the
+/// border.
 ///
 /// # Errors
-/// Device errors other than a wrong value: those are the answer `false`.
+/// Device errors other than a wrong value, for which the answer is `false`.
 fn verify(session: &Session, format: ImageFormat) -> Result<bool> {
     const SIZE: [usize; 2] = [8, 4];
     let channels = format.channels.count();

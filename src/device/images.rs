@@ -6,7 +6,7 @@ use opencl3::memory::{CL_FLOAT, CL_HALF_FLOAT, CL_MEM_OBJECT_IMAGE2D, CL_MEM_REA
 use opencl3::types::{cl_image_desc, cl_image_format};
 use std::ptr;
 
-/// The format as the driver's interface writes it.
+/// Converts an image format to its OpenCL representation.
 fn raw(format: ImageFormat) -> cl_image_format {
     cl_image_format {
         image_channel_order: match format.channels {
@@ -39,7 +39,7 @@ pub(super) fn create(context: &Context, format: ImageFormat, [width, height]: [u
     unsafe { Image::create(context, CL_MEM_READ_ONLY, &raw(format), &description, ptr::null_mut()) }
 }
 
-/// The formats that the driver lists.
+/// Returns the image formats that the driver lists.
 pub(super) fn listed(context: &Context) -> Vec<ImageFormat> {
     let listed = context.get_supported_image_formats(CL_MEM_READ_ONLY, CL_MEM_OBJECT_IMAGE2D).unwrap_or_default();
     let there = |format: &ImageFormat| {
@@ -52,7 +52,7 @@ pub(super) fn listed(context: &Context) -> Vec<ImageFormat> {
     ImageFormat::ALL.into_iter().filter(there).collect()
 }
 
-/// The formats that the driver lists and of which it creates an image.
+/// Returns the image formats that the driver lists and of which it creates an image.
 pub(super) fn creatable(context: &Context) -> Vec<ImageFormat> {
     listed(context).into_iter().filter(|&format| create(context, format, [8, 4]).is_ok()).collect()
 }

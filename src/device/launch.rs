@@ -1,4 +1,4 @@
-//! Back projection: one typed function for all kernels.
+//! Back-projection: one typed function for all kernels.
 
 use super::gridding::GridProjector;
 use super::{BufferLayout, Resources, Session, SinogramStore, sinogram_bytes};
@@ -11,7 +11,7 @@ use opencl3::kernel::Kernel;
 use opencl3::memory::Buffer;
 use std::ops::Range;
 
-/// More multiprocessors than any device has.
+/// Number of block counters, more than any device has multiprocessors.
 const COUNTERS: usize = 1024;
 
 /// A back-projection kernel with its tables on the device.
@@ -23,7 +23,7 @@ pub enum BackProjector {
 }
 
 impl BackProjector {
-    /// Builds the kernel for some projections of a scan; the compound sinogram then holds only these.
+    /// Builds the kernel for a range of projections of a scan; the compound sinogram then holds only this range.
     pub fn new(session: &Session, spec: &KernelSpec, scan: &Geometry, projections: Range<usize>) -> Result<Self> {
         Ok(match spec.parameters {
             Parameters::Gridding(_) => {
@@ -33,7 +33,7 @@ impl BackProjector {
         })
     }
 
-    /// Resources that the kernel uses.
+    /// Returns the resources that the kernel uses.
     pub fn resources(&self) -> Resources {
         match self {
             BackProjector::Direct(projector) => projector.resources,
@@ -41,7 +41,7 @@ impl BackProjector {
         }
     }
 
-    /// How far rows are to be shifted, if the kernel reads their frequencies.
+    /// Returns the shifts of rows, if the kernel reads their frequencies.
     pub fn phases(&self) -> Option<&Buffer<Offset>> {
         match self {
             BackProjector::Direct(_) => None,
@@ -52,7 +52,7 @@ impl BackProjector {
     /// Back-projects one compound sinogram into the `valid` slices that start at value `first` of `slices`.
     ///
     /// # Errors
-    /// [`Error::Internal`] when a buffer is too small for what the kernel reads or writes.
+    /// [`Error::Internal`] if a buffer is too small for what the kernel reads or writes.
     pub fn run(
         &self,
         session: &Session,
@@ -78,25 +78,26 @@ pub struct DirectProjector {
     columns: Buffer<Offset>,
     rows: Buffer<Offset>,
     constants: Buffer<f32>,
-    /// Blocks that every multiprocessor has started; only hybrid kernels that balance by it count.
+    /// Number of blocks that every multiprocessor has started; only hybrid kernels that balance by it count them.
     counters: Buffer<u32>,
     centre: f32,
     origin: [i32; 2],
     roi: [i32; 4],
     bins: i32,
     projections: i32,
-    /// `pi / P` of the whole scan.
+    /// `pi / P`, with the `P` projections of the whole scan.
     unit: f32,
     global: [usize; 2],
     local: [usize; 2],
-    /// Slices per pass, and bytes of the compound sinogram that it reads.
+    /// Number of slices per pass.
     slices: usize,
+    /// Bytes of the compound sinogram that the kernel reads.
     sinogram_bytes: usize,
     has_image: bool,
 }
 
-/// The buffers that back-project a scan, or a part of it, into its region with blocks of pixels; of other kernels than
-/// those of gridding.
+/// Returns the buffers that back-project a scan, or a part of it, into its region with blocks of pixels. It is for
+/// kernels other than those of gridding.
 pub fn projector_layout(spec: &KernelSpec, scan: &Geometry, block: [usize; 2]) -> BufferLayout {
     let (_, [columns, rows]) = scan.roi.block_grid(block);
     let projections = scan.projections();
@@ -107,7 +108,8 @@ pub fn projector_layout(spec: &KernelSpec, scan: &Geometry, block: [usize; 2]) -
         .with::<[f32; 4]>("projection constants", projections)
 }
 
-/// Number of the block counters of a kernel; one that balances no units has none, but for an argument.
+/// Returns the number of block counters of a kernel. A kernel that does not balance multiprocessors has one, as its
+/// argument.
 fn block_counters(spec: &KernelSpec) -> usize {
     if spec.parameters.algorithm() == Algorithm::Hybrid { COUNTERS } else { 1 }
 }

@@ -1,4 +1,4 @@
-//! Devices: finding them, choosing one, building programs, buffers and launches.
+//! OpenCL devices: finding and choosing them, building programs, buffers and launches.
 //!
 //! This module, `fft`, `check` and `engine` are the only ones that use OpenCL; this one and `fft` are the only ones
 //! with `unsafe` code. Every unsafe block states which rule of the driver's interface it satisfies.

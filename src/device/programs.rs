@@ -15,20 +15,20 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
-/// A program for one device, and what the compiler said of it.
+/// A program built for one device, and the log of its compiler.
 pub struct BuiltProgram {
     pub(super) program: Program,
     pub(super) log: String,
 }
 
 impl BuiltProgram {
-    /// The program's binary with the log; `None` if the driver gives none.
+    /// Returns the binary of the program with the log; `None` if the driver gives none.
     fn stored(&self) -> Option<StoredProgram> {
         let binary = self.program.get_binaries().ok()?.into_iter().next().filter(|binary| !binary.is_empty())?;
         Some(StoredProgram { log: self.log.clone(), binary })
     }
 
-    /// The program of a binary; `None` if the driver refuses it, or finds no kernel `entry` in it.
+    /// Builds a program from its binary; returns `None` if the driver refuses it, or finds no kernel `entry` in it.
     fn from_binary(context: &Context, options: &str, entry: &str, stored: StoredProgram) -> Option<BuiltProgram> {
         let program = Program::create_and_build_from_binary(context, &[&stored.binary], options).ok()?;
         let found = program.kernel_names().split(';').any(|name| name == entry);
@@ -42,7 +42,7 @@ pub(super) struct ProgramRequest<'a> {
     pub facts: &'a DeviceFacts,
     pub text: &'a str,
     pub options: &'a str,
-    /// A kernel of the program.
+    /// Name of a kernel of the program.
     pub entry: &'a str,
 }
 
@@ -69,25 +69,25 @@ impl ProgramKey {
         ProgramKey(hash.finalize().into())
     }
 
-    /// The name of the file.
+    /// Returns the name of the file that holds the program.
     fn file_name(&self) -> String {
         let digits: String = self.0[..16].iter().map(|byte| format!("{byte:02x}")).collect();
         digits + SUFFIX
     }
 }
 
-/// The folder of programs in the cache directory.
+/// Name of the folder of programs in the cache directory.
 pub const PROGRAMS: &str = "programs";
 
 const SUFFIX: &str = ".program";
 
-/// First bytes of a file, with the version of its layout. Then follow the checksum of the rest, the length of the log,
-/// the log and the binary.
+/// First bytes of a file, with the version of its layout. The checksum of the rest, the length of the log, the log and
+/// the binary follow.
 const MAGIC: &[u8; 8] = b"fbp-prg1";
 const CHECKSUM: usize = 32;
 const LENGTH: usize = 8;
 
-/// Content of a file.
+/// Content of a file: the log of a build and the binary of its program.
 #[derive(Clone, Debug, PartialEq)]
 struct StoredProgram {
     log: String,
@@ -106,7 +106,8 @@ impl StoredProgram {
         bytes
     }
 
-    /// `None` unless the bytes are what [`StoredProgram::encode`] returned for the same key.
+    /// Decodes the content of a file; returns `None` unless the bytes are those that [`StoredProgram::encode`] returned
+    /// for the same key.
     fn decode(bytes: &[u8], key: &ProgramKey) -> Option<StoredProgram> {
         let (sum, rest) = bytes.strip_prefix(MAGIC)?.split_at_checked(CHECKSUM)?;
         if sum != checksum(key, rest) {
@@ -118,13 +119,13 @@ impl StoredProgram {
     }
 }
 
-/// Of the key, too, so that a file under the name of another is not valid.
+/// Returns the checksum of the content and the key, so that a file under the name of another key is not valid.
 fn checksum(key: &ProgramKey, content: &[u8]) -> [u8; CHECKSUM] {
     Sha256::new().chain_update(key.0).chain_update(content).finalize().into()
 }
 
-/// The folder with programs. Several processes may use it at once: files appear complete or not at all, and a file that
-/// another process removes is a program that is built.
+/// The folder with programs. Several processes may use it at once: files appear complete or not at all, and a program
+/// whose file another process removes is built again.
 #[derive(Clone, Debug)]
 pub struct ProgramStore {
     directory: PathBuf,
@@ -133,29 +134,30 @@ pub struct ProgramStore {
 }
 
 impl ProgramStore {
-    /// `programs` in the cache directory; `None` if there is no cache directory, or others may write to it.
+    /// Returns the store `programs` in the cache directory; `None` if there is no cache directory, or others may write
+    /// to it.
     pub fn in_cache() -> Option<ProgramStore> {
         Some(ProgramStore::within(cache_folder(PROGRAMS)?))
     }
 
-    /// A folder, which is made when it is needed.
+    /// Returns a store in a folder, which is created when it is needed.
     pub fn within(directory: PathBuf) -> ProgramStore {
         ProgramStore { directory, most_files: 256, most_bytes: 64 << 20 }
     }
 
-    /// The folder.
+    /// Returns the path of the folder.
     pub fn directory(&self) -> &Path {
         &self.directory
     }
 
-    /// A stored program that the driver accepts.
+    /// Returns the stored program of a request, if there is one and the driver accepts it.
     pub(super) fn find(&self, request: &ProgramRequest) -> Option<BuiltProgram> {
         let stored = self.load(&request.key())?;
         BuiltProgram::from_binary(request.context, request.options, request.entry, stored)
     }
 
-    /// Stores a program and returns what [`ProgramStore::find`] will, so that what is checked now is what later runs use.
-    /// A program whose binary the driver does not give, or does not accept, is returned as it is.
+    /// Stores a program and returns the one that [`ProgramStore::find`] will return, so that later runs use the program
+    /// that is checked now. A program whose binary the driver does not give, or does not accept, is returned unchanged.
     pub(super) fn keep(&self, request: &ProgramRequest, built: BuiltProgram) -> BuiltProgram {
         let Some(stored) = built.stored() else { return built };
         let key = request.key();
@@ -169,7 +171,7 @@ impl ProgramStore {
         }
     }
 
-    /// The content of a file. The file counts as used now, so that it is not among the first to be removed.
+    /// Reads the content of a file and marks the file as used now, so that it is not among the first to be removed.
     fn load(&self, key: &ProgramKey) -> Option<StoredProgram> {
         // programs may be code: nobody else may have put one here, nor a link
         let flags = (OFlags::NOFOLLOW | OFlags::NONBLOCK).bits() as i32;
@@ -182,7 +184,7 @@ impl ProgramStore {
         Some(stored)
     }
 
-    /// Writes a file, if that is possible, and removes the oldest where there are too many.
+    /// Writes a file, if that is possible, and removes the oldest files where there are too many.
     fn write(&self, key: &ProgramKey, bytes: &[u8]) {
         if bytes.len() as u64 > self.most_bytes {
             return;
@@ -195,8 +197,8 @@ impl ProgramStore {
         }
     }
 
-    /// Removes the files that were not used for longest until the rest is within the limits. Files of killed processes
-    /// count, files of other kinds do not.
+    /// Removes the files that have been unused for longest until the rest is within the limits. Files of killed
+    /// processes count, files of other kinds do not.
     fn prune(&self) {
         let mut files: Vec<(SystemTime, u64, PathBuf)> = fs::read_dir(&self.directory)
             .into_iter()

@@ -1,4 +1,4 @@
-//! Finding the devices of all drivers, and their properties.
+//! Search for the devices of all drivers, and their properties.
 
 use super::{DeviceList, DeviceSelector, FoundDevice, cl_error};
 use crate::error::{Error, Result};
@@ -13,7 +13,7 @@ use opencl3::platform::get_platforms;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{Builder, JoinHandle};
 
-/// What to install when a part of the OpenCL stack is missing.
+/// Message that names the packages to install when a part of the OpenCL stack is missing.
 pub const INSTALL_HINT: &str = "\
 install an OpenCL driver and loader:
   any processor   Debian/Ubuntu: apt-get install ocl-icd-libopencl1 pocl-opencl-icd libclfft2
@@ -27,14 +27,14 @@ then check with: fbp devices";
 /// The thread of a [`DeviceSearch`].
 static SEARCH: Mutex<Option<JoinHandle<Result<Vec<FoundDevice>>>>> = Mutex::new(None);
 
-/// A search for the devices of a list beside other work. Its thread ends before this does: a process must not end while drivers
-/// start.
+/// A search for the devices of a list that runs beside other work. Its thread ends before it is dropped: a process must
+/// not end while drivers start.
 #[derive(Debug)]
 #[must_use]
 pub struct DeviceSearch(());
 
 impl DeviceSearch {
-    /// Starts drivers and looks for devices in a thread of its own; the next [`find`] takes what it finds.
+    /// Starts drivers and looks for devices in a thread of its own; the next [`find`] takes the result.
     pub fn begin(list: &DeviceList) -> DeviceSearch {
         let list = list.clone();
         let search = move || {
@@ -50,7 +50,7 @@ impl DeviceSearch {
         DeviceSearch(())
     }
 
-    /// What was found, if nobody asked yet.
+    /// Returns the result of the search, unless it was already taken.
     fn result() -> Option<Result<Vec<FoundDevice>>> {
         let thread = SEARCH.lock().unwrap_or_else(PoisonError::into_inner).take();
         thread.and_then(|thread| thread.join().ok())
@@ -63,15 +63,15 @@ impl Drop for DeviceSearch {
     }
 }
 
-/// Every device of every platform, in the drivers' order.
+/// Returns every device of every platform, in the order of the drivers.
 ///
 /// # Errors
-/// A device error with the packages to install when there is no loader, no driver or no device.
+/// A device error that names the packages to install, if there is no loader, no driver or no device.
 pub fn enumerate() -> Result<Vec<FoundDevice>> {
     Ok(list_all()?.iter().map(FoundDevice::opened).collect())
 }
 
-/// The devices of a list.
+/// Finds the devices of a list.
 ///
 /// # Errors
 /// Those of [`enumerate`] and [`DeviceList::select`].
@@ -79,7 +79,7 @@ pub fn find(list: &DeviceList) -> Result<Vec<FoundDevice>> {
     list.select(&DeviceSearch::result().unwrap_or_else(list_all)?)
 }
 
-/// One device.
+/// Finds the device that `selector` selects.
 ///
 /// # Errors
 /// Those of [`enumerate`] and [`DeviceSelector::select`].
@@ -89,7 +89,7 @@ pub fn find_one(selector: &DeviceSelector) -> Result<FoundDevice> {
     Ok(devices[selector.select(&facts)?].opened())
 }
 
-/// Every device without its image formats.
+/// Returns every device, without its image formats.
 fn list_all() -> Result<Vec<FoundDevice>> {
     // drivers initialise themselves on the first call, and not all of them do that safely from several threads
     static FIRST_CALL: Mutex<()> = Mutex::new(());
@@ -191,8 +191,8 @@ fn read_facts(
     })
 }
 
-/// The vendor word that profiles match, from the PCI vendor number or the vendor's name; of processors from the name, as PoCL
-/// gives those of AMD Intel's number.
+/// Returns the vendor word that profiles match, from the PCI vendor number or the name of the vendor. For processors
+/// only the name counts, as PoCL reports those of AMD with Intel's number.
 fn vendor_word(id: u32, vendor: &str, kind: DeviceKind) -> String {
     match id {
         _ if kind == DeviceKind::Cpu => {}

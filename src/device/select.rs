@@ -6,23 +6,23 @@ use crate::facts::{DeviceFacts, DeviceKind};
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
-/// Which device to use.
+/// The choice of one device.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum DeviceSelector {
     /// The best GPU, else an accelerator, else a CPU.
     #[default]
     Best,
-    /// Position in the list of all devices.
+    /// The device at a position in the list of all devices.
     Index(usize),
-    /// Platform and device in it.
+    /// The device at a position in a platform.
     PlatformDevice(usize, usize),
     Kind(DeviceKind),
-    /// Part of the device's or platform's name, in any case.
+    /// The device whose name, or that of its platform, contains this text, in any case.
     Name(String),
 }
 
 impl fmt::Display for DeviceSelector {
-    /// As it is written on the command line.
+    /// Formats the selector as it is written on the command line.
     fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
         match self {
             DeviceSelector::Best => f.write_str("the default"),
@@ -59,7 +59,7 @@ impl DeviceSelector {
         })
     }
 
-    /// Index of the selected device in `facts` (in listing order).
+    /// Returns the index of the selected device in `facts` (in listing order).
     ///
     /// # Errors
     /// A device error that lists the available devices.
@@ -106,9 +106,9 @@ pub struct DeviceList(Vec<DeviceEntry>);
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 struct DeviceEntry {
-    /// `None` is every GPU and accelerator, and one processor.
+    /// Selector of the device; `None` selects every GPU and accelerator, and one processor.
     device: Option<DeviceSelector>,
-    /// Number of equal parts that a device is divided into.
+    /// Number of equal parts that the device is divided into.
     parts: usize,
 }
 
@@ -136,7 +136,7 @@ impl DeviceList {
         text.split(',').map(entry).collect::<Result<_>>().map(DeviceList)
     }
 
-    /// The selected devices, each once.
+    /// Returns the selected devices, each once.
     ///
     /// # Errors
     /// A device error that lists the available devices; a usage error for a device that is selected twice.
@@ -152,7 +152,7 @@ impl DeviceList {
         Ok(devices)
     }
 
-    /// Where the selected devices are in `found`, and how many parts they are divided into.
+    /// Returns the indices of the selected devices in `found`, each with the number of parts that it is divided into.
     pub(super) fn indices(&self, found: &[FoundDevice]) -> Result<Vec<(usize, usize)>> {
         let facts: Vec<_> = found.iter().map(|d| &d.facts).collect();
         let mut chosen: Vec<(usize, usize)> = Vec::new();
@@ -175,7 +175,8 @@ impl DeviceList {
     }
 }
 
-/// Every device but processors, and the best processor: several platforms may offer the same one.
+/// Returns the indices of every device that is no processor, and of the best processor: several platforms may offer the
+/// same one.
 fn all(facts: &[&DeviceFacts]) -> Vec<usize> {
     let cpu = DeviceSelector::Kind(DeviceKind::Cpu).select(facts).ok();
     (0..facts.len()).filter(|&i| facts[i].kind != DeviceKind::Cpu || Some(i) == cpu).collect()

@@ -1,4 +1,4 @@
-//! A context with its queues on one device, and operations on them.
+//! A context with its queues on one device, and the operations on them.
 
 use super::allocations::Allocations;
 use super::programs::{BuiltProgram, ProgramRequest, ProgramStore};
@@ -22,55 +22,55 @@ use std::ptr;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// Programs that a session keeps, so that a run reuses those of the check before it.
+/// Number of programs that a session keeps, so that a run reuses those of the check before it.
 const KEPT_PROGRAMS: usize = 16;
 
-/// A plan for in-place, unscaled complex transforms of images, all of those of a buffer, in the queue for uploads.
+/// A plan for in-place, unscaled complex transforms of all images of a buffer, in the queue for uploads.
 pub trait ImageTransform: Send {
-    /// To frequencies.
+    /// Transforms images to frequencies.
     ///
     /// # Errors
-    /// The device's.
+    /// Errors of the device.
     fn forward(&mut self, session: &Session, images: &mut Buffer<[f32; 2]>) -> Result<Event>;
 
-    /// Back to values; a round trip multiplies by the number of pixels.
+    /// Transforms frequencies back to images; a round trip multiplies by the number of pixels.
     ///
     /// # Errors
-    /// The device's.
+    /// Errors of the device.
     fn backward(&mut self, session: &Session, images: &mut Buffer<[f32; 2]>) -> Result<Event>;
 }
 
-/// Makes a transform of so many images of `[width, height]`.
+/// A function that plans the transform of a number of images of `[width, height]`.
 pub type ImageTransforms = fn(&Session, [usize; 2], usize) -> Result<Box<dyn ImageTransform>>;
 
 /// A context on one device, with in-order queues for kernels and for copies in both directions.
 pub struct Session {
     pub facts: DeviceFacts,
-    /// Of the work-groups of steps.
+    /// Sizes of the work-groups of steps.
     pub step_sizes: StepSizes,
-    /// What transforms images, and the library for those that its kernels do not.
+    /// The backend that transforms images, and the library for images that its kernels do not transform.
     pub image_backend: ImageFilterBackend,
     pub(super) image_transforms: Option<ImageTransforms>,
-    /// The last programs that were built, with text and options.
+    /// The last programs that were built, each with its text and options.
     programs: Mutex<Vec<([String; 2], Arc<BuiltProgram>)>>,
-    /// Where programs are kept for later sessions.
+    /// Store in which programs are kept for later sessions.
     store: Option<ProgramStore>,
-    /// Programs that were compiled from source.
+    /// Number of programs that were compiled from source.
     compiled: AtomicUsize,
     allocations: Allocations,
-    /// Queue for kernels and commands that wait for them.
+    /// Queue for kernels and for the commands that wait for them.
     pub(crate) queue: Queue,
     pub(crate) uploads: Queue,
     /// Queue for copies to the device that do not wait for the kernels among the uploads.
     pub(super) copies: Queue,
     pub(super) downloads: Queue,
     pub(crate) context: Arc<Context>,
-    /// A part of a device must outlive its context.
+    /// The device; a part of a device must outlive its context.
     device: FoundDevice,
 }
 
-/// An in-order queue. What is in it is done when it is dropped: a process that ends earlier takes the driver away from its
-/// threads, which may still compile a kernel.
+/// An in-order queue whose commands are finished when it is dropped: a process that ends earlier takes the driver away
+/// from its threads, which may still compile a kernel.
 pub(crate) struct Queue(CommandQueue);
 
 impl Deref for Queue {
@@ -96,7 +96,7 @@ fn queue_of(context: &Context, device: &str) -> Result<Queue> {
 }
 
 impl Session {
-    /// Opens a device.
+    /// Opens a session on a device.
     pub fn open(found: &FoundDevice) -> Result<Self> {
         let name = &found.facts.name;
         let first = found.context.lock().unwrap_or_else(PoisonError::into_inner).take();
@@ -107,7 +107,7 @@ impl Session {
         Session::with_queues(Arc::new(context), found)
     }
 
-    /// With queues of its own.
+    /// Returns a session in `context` with queues of its own.
     fn with_queues(context: Arc<Context>, found: &FoundDevice) -> Result<Self> {
         let queue = || queue_of(&context, &found.facts.name);
         Ok(Session {
@@ -128,60 +128,62 @@ impl Session {
         })
     }
 
-    /// The same with programs that are kept for later sessions, and taken from earlier ones.
+    /// Returns the session with a store from which it takes programs of earlier sessions, and in which it keeps
+    /// programs for later ones.
     pub fn with_programs(self, store: Option<ProgramStore>) -> Self {
         Session { store, ..self }
     }
 
-    /// The same with a profile's sizes of the work-groups of steps.
+    /// Returns the session with a profile's sizes of the work-groups of steps.
     pub fn with_step_sizes(self, step_sizes: StepSizes) -> Self {
         Session { step_sizes, ..self }
     }
 
-    /// The same with a library for images that the device's own kernels do not transform.
+    /// Returns the session with a library for images that the device's own kernels do not transform.
     pub fn with_image_transforms(self, image_backend: ImageFilterBackend, transforms: ImageTransforms) -> Self {
         Session { image_backend, image_transforms: Some(transforms), ..self }
     }
 
-    /// What the work-groups of steps are made for.
+    /// Returns the target for which the work-groups of steps are made.
     pub fn step_target(&self) -> StepTarget<'_> {
         StepTarget { facts: &self.facts, sizes: &self.step_sizes }
     }
 
-    /// An in-order queue of its own.
+    /// Creates another in-order queue on the device.
     pub(super) fn new_queue(&self) -> Result<Queue> {
         queue_of(&self.context, self.device_name())
     }
 
-    /// The same device, buffers and programs with other queues, whose kernels run beside those of this session.
+    /// Returns a session with the same device, buffers and programs but other queues, whose kernels run beside those of
+    /// this session.
     pub fn beside(&self) -> Result<Self> {
         let beside = self.like(Session::with_queues(self.context.clone(), &self.device)?)?;
         Ok(Session { allocations: self.allocations.clone(), ..beside })
     }
 
-    /// Opens the device again.
+    /// Opens another session on the same device, with a context of its own.
     pub fn reopen(&self) -> Result<Self> {
         self.like(Session::open(&self.device)?)
     }
 
-    /// A new session with what was added to this one.
+    /// Returns `session` with the settings that were added to this one.
     fn like(&self, session: Session) -> Result<Self> {
         let session = session.with_programs(self.store.clone());
         let Session { image_backend, image_transforms, .. } = *self;
         Ok(Session { image_backend, image_transforms, step_sizes: self.step_sizes.clone(), ..session })
     }
 
-    /// How many programs were compiled from source.
+    /// Returns the number of programs that were compiled from source.
     pub fn compiled(&self) -> usize {
         self.compiled.load(Relaxed)
     }
 
-    /// The device's name, for messages.
+    /// Returns the name of the device, for messages.
     pub fn device_name(&self) -> &str {
         &self.facts.name
     }
 
-    /// Builds a program, or returns one of the last few, or one that an earlier session built.
+    /// Builds a program, or returns it if it is one of the last few, or if an earlier session built it.
     ///
     /// # Errors
     /// [`Error::KernelBuild`] with the compiler's log.
@@ -236,13 +238,13 @@ impl Session {
         Ok(BuiltProgram { program, log })
     }
 
-    /// A kernel of a built program.
+    /// Returns the kernel `entry` of a built program.
     pub fn kernel(&self, program: &BuiltProgram, entry: &str) -> Result<Kernel> {
         Kernel::create(&program.program, entry)
             .map_err(|e| cl_error(&format!("finding kernel {entry}"), self.device_name(), e))
     }
 
-    /// Resources that a kernel of a built program uses.
+    /// Returns the resources that a kernel of a built program uses.
     pub fn resources(&self, program: &BuiltProgram, kernel: &Kernel) -> Resources {
         let device = self.context.default_device();
         Resources {
@@ -252,7 +254,7 @@ impl Session {
         }
     }
 
-    /// A buffer of `count` values; `what` names it in messages.
+    /// Allocates a buffer of `count` values; `what` names it in messages.
     pub fn buffer<T>(&self, count: usize, flags: cl_mem_flags, what: &str) -> Result<Buffer<T>> {
         let bytes = count.max(1) * std::mem::size_of::<T>();
         let failed = |e: ClError| {
@@ -272,18 +274,18 @@ impl Session {
         Ok(buffer)
     }
 
-    /// Counts an allocation that is no buffer.
+    /// Counts an allocation that is not a buffer.
     pub(super) fn count_allocation(&self, what: &str, bytes: usize) {
         self.allocations.add(what, bytes);
     }
 
-    /// Bytes that were allocated on the device since the last call of [`forget_allocations`](Self::forget_allocations), by what
-    /// they are for.
+    /// Returns the bytes that were allocated on the device since the last call of
+    /// [`forget_allocations`](Self::forget_allocations), by purpose.
     pub fn allocated(&self) -> BTreeMap<String, u64> {
         self.allocations.all()
     }
 
-    /// Begins to count allocations anew: those of checks, for example, are free again.
+    /// Begins to count allocations anew, for example after checks, whose memory is free again.
     pub fn forget_allocations(&self) {
         self.allocations.clear();
     }
@@ -291,7 +293,7 @@ impl Session {
     /// Checks that a buffer can hold `count` values.
     ///
     /// # Errors
-    /// [`Error::Internal`] when it does not.
+    /// [`Error::Internal`] if it cannot.
     pub(crate) fn expect_length<T>(&self, buffer: &Buffer<T>, count: usize, what: &str) -> Result<()> {
         let failed = |e| cl_error(&format!("asking for the size of {what}"), self.device_name(), e);
         let (bytes, needed) = (buffer.size().map_err(failed)?, count.saturating_mul(std::mem::size_of::<T>()));
@@ -301,32 +303,32 @@ impl Session {
         }
     }
 
-    /// A buffer that holds `data` and is only read.
+    /// Allocates a buffer that holds `data` and is only read.
     pub fn constant_buffer<T: Copy>(&self, data: &[T], what: &str) -> Result<Buffer<T>> {
         let mut buffer = self.buffer(data.len(), CL_MEM_READ_ONLY, what)?;
         self.write(&mut buffer, data, what)?;
         Ok(buffer)
     }
 
-    /// Whether the device computes in the host's memory, so that nothing needs to be copied.
+    /// Reports whether the device computes in the memory of the host, so that nothing needs to be copied.
     pub fn shares_memory(&self) -> bool {
         self.facts.kind == DeviceKind::Cpu
     }
 
-    /// Starts a launch of a kernel.
+    /// Begins a launch of a kernel, in the queue for kernels.
     pub fn launch<'a>(&'a self, kernel: &'a Kernel, name: &'a str) -> Launch<'a> {
         Launch { session: self, queue: &self.queue, kernel, name, index: 0, first: [0; 3], after: None }
     }
 }
 
-/// Resources that a built kernel uses, if the driver reports them.
+/// Resources that a built kernel uses, as far as the driver reports them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct Resources {
-    /// Local memory of a work-group in bytes.
+    /// Bytes of local memory per work-group.
     pub local_bytes: Option<u64>,
-    /// Memory of a work-item outside its registers in bytes.
+    /// Bytes of memory per work-item outside its registers.
     pub private_bytes: Option<u64>,
-    /// 32-bit registers of a work-item.
+    /// Number of 32-bit registers per work-item.
     pub registers: Option<u32>,
 }
 
@@ -346,46 +348,46 @@ impl std::fmt::Display for Resources {
     }
 }
 
-/// The largest number of registers in a build log ("Used 40 registers").
+/// Returns the largest number of registers in a build log ("Used 40 registers").
 fn registers_in(log: &str) -> Option<u32> {
     log.split("Used ").skip(1).filter_map(|rest| rest.split_once(" registers")?.0.parse().ok()).max()
 }
 
-/// Arguments and start of one kernel launch. Arguments are set in order.
+/// A kernel launch in preparation. Arguments are set in order.
 pub struct Launch<'a> {
     session: &'a Session,
     queue: &'a CommandQueue,
     kernel: &'a Kernel,
     name: &'a str,
     index: u32,
-    /// Number of the first work-item in every dimension.
+    /// Index of the first work-item in every dimension.
     first: [usize; 3],
-    /// A command of another queue that it waits for.
+    /// A command of another queue that the launch waits for.
     after: Option<&'a Event>,
 }
 
 impl<'a> Launch<'a> {
-    /// In the queue for uploads, after those before it.
+    /// Puts the launch into the queue for uploads, after the commands already in it.
     pub fn among_uploads(self) -> Self {
         Launch { queue: &self.session.uploads, ..self }
     }
 
-    /// After a command of another queue, which has been flushed.
+    /// Makes the launch wait for a command of another queue, which has been flushed.
     pub(super) fn after(self, command: Option<&'a Event>) -> Self {
         Launch { after: command, ..self }
     }
 
-    /// With numbers of work-items that begin there.
+    /// Makes the indices of work-items begin at `first`.
     pub fn starting_at(self, first: [usize; 3]) -> Self {
         Launch { first, ..self }
     }
 
-    /// A plain value: `i32`, `u64`, `f32`, `[i32; 4]` for `int4` ...
+    /// Sets the next argument to a plain value: `i32`, `u64`, `f32`, `[i32; 4]` for `int4` ...
     pub fn value<T: Copy>(self, value: T) -> Result<Self> {
         self.set(&value)
     }
 
-    /// A buffer or image.
+    /// Sets the next argument to a buffer or image.
     pub fn handle(self, memory: &impl ClMem) -> Result<Self> {
         self.set(&memory.get())
     }
@@ -404,7 +406,7 @@ impl<'a> Launch<'a> {
     /// Enqueues the kernel over `global` work-items, in work-groups of `local` or as the driver likes.
     ///
     /// # Safety
-    /// With these arguments and work-items the kernel stays within the memory that it was given.
+    /// With its arguments and work-items, the kernel must stay within the memory that it was given.
     pub unsafe fn run(self, global: &[usize], local: Option<&[usize]>) -> Result<Event> {
         let after: Vec<_> = self.after.iter().map(|command| command.get()).collect();
         // SAFETY: all pointers live through the call; the caller answers for what the kernel does.

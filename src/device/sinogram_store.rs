@@ -6,25 +6,26 @@ use crate::kernel::Texel;
 use opencl3::event::Event;
 use opencl3::memory::{Buffer, CL_MEM_READ_WRITE, Image};
 
-/// Bytes of a compound sinogram of `projections` rows of `bins` bins of `element_bytes` each, and guard bins.
+/// Returns the bytes of a compound sinogram of `projections` rows of `bins` bins of `element_bytes` each, and guard
+/// bins.
 pub(crate) fn sinogram_bytes(texel: Texel, bins: usize, projections: usize, element_bytes: usize) -> usize {
     texel.row_length(bins) * element_bytes * projections
 }
 
-/// Name of the image of a sinogram in layouts.
+/// Name of the image of a compound sinogram in layouts.
 const IMAGE: &str = "the sinogram as an image";
 
 /// The compound sinogram on the device: the buffer that the filter writes, and the image if kernels read one.
 pub struct SinogramStore {
     pub(crate) buffer: Buffer<u8>,
     pub(crate) image: Option<Image>,
-    /// What gridding computes slices in.
+    /// Memory in which gridding computes slices.
     pub(crate) grids: Option<GridMemory>,
     size: [usize; 2],
 }
 
 impl SinogramStore {
-    /// Memory for `projections` rows of `bins` bins of `element_bytes` each, and guard bins.
+    /// Allocates a compound sinogram of `projections` rows of `bins` bins of `element_bytes` each, and guard bins.
     pub fn new(session: &Session, texel: Texel, bins: usize, projections: usize, element_bytes: usize) -> Result<Self> {
         let layout = Self::layout(texel, sinogram_bytes(texel, bins, projections, element_bytes));
         let buffer = layout.buffer(session, "the compound sinogram")?;
@@ -41,13 +42,13 @@ impl SinogramStore {
         Ok(SinogramStore { buffer, image, grids: None, size: [bins, projections] })
     }
 
-    /// The buffer of so many bytes, and as many of the image, if there is one.
+    /// Returns the layout of a buffer of `bytes` bytes and, if there is an image, as many for it.
     pub fn layout(texel: Texel, bytes: usize) -> BufferLayout {
         let layout = BufferLayout::default().with::<u8>("the compound sinogram", bytes);
         layout.with_if::<u8>(texel.format().is_some(), IMAGE, bytes)
     }
 
-    /// The same with memory for so many complex values of grids.
+    /// Returns the sinogram with memory for `values` complex values of grids.
     pub fn with_grids(self, session: &Session, values: usize) -> Result<Self> {
         let grids = if values > 0 { Some(GridMemory::new(session, values)?) } else { None };
         Ok(SinogramStore { grids, ..self })
@@ -74,7 +75,7 @@ pub struct GridMemory {
 }
 
 impl GridMemory {
-    /// For the largest of these forms.
+    /// Allocates memory for `values` complex values, as many as the largest grid needs.
     pub fn new(session: &Session, values: usize) -> Result<GridMemory> {
         Ok(GridMemory { grids: session.buffer(values, CL_MEM_READ_WRITE, "grids")? })
     }

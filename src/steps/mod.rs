@@ -300,7 +300,7 @@ impl Preparation {
     /// The steps on sinograms on a device, for at most `slices` sinograms of this many projections at a time.
     ///
     /// # Errors
-    /// The device's.
+    /// Errors of the device.
     pub fn sinograms_on_device(
         &self,
         session: &Session,

@@ -54,7 +54,7 @@ pub trait Step {
     /// Prepares the step for the data, if there is anything to do; `before` are the steps that are applied first.
     ///
     /// # Errors
-    /// [`Error::Usage`] when it does not fit the data, and errors of reading.
+    /// [`Error::Usage`] if it does not fit the data, and errors of reading.
     fn ready(&self, data: &Data, before: &RowSteps) -> Result<Option<Ready>>;
 }
 
@@ -120,7 +120,7 @@ pub trait SinogramStep: Send + Sync {
     /// The same on a device, for sinograms of this size, at most so many at a time.
     ///
     /// # Errors
-    /// The device's, of building programs and allocating memory.
+    /// Errors of the device in building programs and allocating memory.
     fn on_device(&self, session: &Session, shape: SinogramShape) -> Result<Box<dyn DeviceSinogramStep>>;
 }
 
@@ -130,13 +130,13 @@ pub trait DeviceSinogramStep: Send {
     /// alone.
     ///
     /// # Errors
-    /// The device's.
+    /// Errors of the device.
     fn apply(&mut self, session: &Session, sinograms: &SinogramBatch) -> Result<()>;
 
     /// The same for any number of sinograms, at most so many at a time.
     ///
     /// # Errors
-    /// The device's.
+    /// Errors of the device.
     fn apply_in_parts(&mut self, session: &Session, sinograms: &SinogramBatch, most: usize) -> Result<()> {
         sinograms.parts(most).try_for_each(|part| self.apply(session, &part))
     }

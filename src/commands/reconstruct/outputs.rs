@@ -29,7 +29,7 @@ impl SideFiles {
     /// Checks every file that a job writes beside its slices, when the directories of these are there.
     ///
     /// # Errors
-    /// [`Error::Output`] when its directory is missing, or when it is of the input, a slice or another of these files, or
+    /// [`Error::Output`] if its directory is missing, or when it is of the input, a slice or another of these files, or
     /// was not written by this program; [`Error::Usage`] for the ending of another kind.
     pub fn check(job: &Job, source: &Source, target: &Target) -> Result<SideFiles> {
         let (execution, inputs) = (&job.execution, input_set(job, source));

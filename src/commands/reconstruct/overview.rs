@@ -170,7 +170,7 @@ impl Overview {
     /// Takes in slices that have files already; integers become the values that they stand for.
     ///
     /// # Errors
-    /// [`Error::Output`] when a file cannot be read, [`Error::Interrupted`] when a signal comes.
+    /// [`Error::Output`] if a file cannot be read, [`Error::Interrupted`] when a signal comes.
     pub fn add_kept(
         &self,
         kept: &[usize],
@@ -213,7 +213,7 @@ impl Gathered {
     /// Writes the files that the flags ask for, but for the page.
     ///
     /// # Errors
-    /// [`Error::Output`] when a file cannot be written.
+    /// [`Error::Output`] if a file cannot be written.
     pub(super) fn write(&self, files: &SideFiles, unit: &str, run: &str) -> Result<()> {
         if let (Some(files), Some(values)) = (&files.histogram, &self.histogram) {
             HistogramFile { software: SOFTWARE, run, unit, values }.write(files)?;

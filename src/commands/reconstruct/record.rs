@@ -269,7 +269,7 @@ impl RecordFile {
     /// Reads the record of a run.
     ///
     /// # Errors
-    /// [`Error::Input`] when the file cannot be read, or is no record.
+    /// [`Error::Input`] if the file cannot be read, or is no record.
     pub fn read(path: &Path) -> Result<RecordFile> {
         let text = read_text(path).map_err(|e| Error::input(path, e))?;
         let wrong = |why: &dyn std::fmt::Display| {

@@ -22,7 +22,7 @@ struct RedoneSlices {
 /// Returns the slices of this job that exist, are complete and belong to this run.
 ///
 /// # Errors
-/// [`Error::Interrupted`] when a signal arrives.
+/// [`Error::Interrupted`] if a signal arrives.
 pub(super) fn kept(
     job: &Job,
     scan: &Scan,

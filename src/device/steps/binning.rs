@@ -21,7 +21,7 @@ impl SampleBinner {
     /// For at most `rows` binned rows of a projection at a time.
     ///
     /// # Errors
-    /// The device's, and [`Error::Internal`] for samples that the kernel cannot read.
+    /// Errors of the device, and [`Error::Internal`] for samples that the kernel cannot read.
     pub fn new(session: &Session, stored: StoredRows, order: SampleOrder, rows: usize) -> Result<Self> {
         let source = generate_binning(
             session.step_target(),
@@ -46,7 +46,7 @@ impl SampleBinner {
     /// Does not wait for the kernel.
     ///
     /// # Errors
-    /// The device's, and [`Error::Internal`] for what does not fit.
+    /// Errors of the device, and [`Error::Internal`] for arguments that do not fit.
     pub fn run<'a>(
         &self,
         session: &Session,

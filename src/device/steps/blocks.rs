@@ -59,7 +59,7 @@ impl BlockCorrector {
     /// Builds the kernels, and allocates memory on the device. The host's is made with the first batch of a block that it keeps.
     ///
     /// # Errors
-    /// The device's.
+    /// Errors of the device.
     pub fn new(
         session: &Session,
         correction: &RowCorrection,
@@ -127,7 +127,7 @@ impl BlockCorrector {
     /// needed, into rows elsewhere; replaced values are counted. Waits for the samples' copy, but not for the kernels.
     ///
     /// # Errors
-    /// The device's, and [`Error::Internal`] for what does not fit.
+    /// Errors of the device, and [`Error::Internal`] for arguments that do not fit.
     pub fn correct_into(
         &mut self,
         session: &Session,
@@ -142,7 +142,7 @@ impl BlockCorrector {
     /// the host, too.
     ///
     /// # Errors
-    /// Those of [`correct_into`](Self::correct_into), and [`Error::Memory`] when the host has too little.
+    /// Those of [`correct_into`](Self::correct_into), and [`Error::Memory`] if the host has too little.
     pub fn correct(&mut self, session: &Session, batch: &DetectorBatch, samples: &[u8]) -> Result<()> {
         let BlockCorrector { batches, kept } = self;
         let BlockShape { bins, projections: all, .. } = batches.shape;
@@ -167,7 +167,7 @@ impl BlockCorrector {
     /// Waits for all batches, and hands out and forgets what was replaced in the `count` rows that are counted.
     ///
     /// # Errors
-    /// The device's.
+    /// Errors of the device.
     pub fn take_counts(&mut self, session: &Session, count: usize) -> Result<RowCounts> {
         self.batches.corrector.take_counts(session, count)
     }
@@ -175,7 +175,7 @@ impl BlockCorrector {
     /// Copies rows of the detector, of the block that is kept, to `sinograms`. Waits only for what the host keeps.
     ///
     /// # Errors
-    /// The device's, and [`Error::Internal`] for what does not fit.
+    /// Errors of the device, and [`Error::Internal`] for arguments that do not fit.
     pub fn copy(
         &mut self,
         session: &Session,

@@ -66,7 +66,7 @@ impl ColumnSums {
     /// Changes are measured over `alive` projections.
     ///
     /// # Errors
-    /// The device's, of building programs and allocating memory.
+    /// Errors of the device in building programs and allocating memory.
     pub fn new(session: &Session, shape: SinogramShape, alive: usize) -> Result<Self> {
         let group = ColumnSumGroup::new(&session.facts);
         let program = session.build(&generate_column_sums(group, alive)?)?;
@@ -105,7 +105,7 @@ impl ColumnSums {
     /// `which` says. `columns` are `[slice][bin][projection]`. Does not wait.
     ///
     /// # Errors
-    /// [`Error::Internal`] when a buffer is too small, and the device's.
+    /// [`Error::Internal`] if a buffer is too small, and errors of the device.
     pub fn start_values(
         &mut self,
         session: &Session,
@@ -136,7 +136,7 @@ impl ColumnSums {
     /// not finite count as 0. Does not wait.
     ///
     /// # Errors
-    /// [`Error::Internal`] when a buffer is too small, and the device's.
+    /// [`Error::Internal`] if a buffer is too small, and errors of the device.
     pub fn start_changes(&mut self, session: &Session, sinograms: &SinogramBatch) -> Result<()> {
         self.expect(session, sinograms)?;
         let launch = session
@@ -170,7 +170,7 @@ impl ColumnSums {
     /// The sums that were started last, of so many sinograms, `[slice][bin]`, once they are there.
     ///
     /// # Errors
-    /// The device's, and [`Error::Internal`] if none were started.
+    /// Errors of the device, and [`Error::Internal`] if none were started.
     pub fn wait(&mut self, session: &Session, which: ColumnSum, slices: usize) -> Result<Vec<f64>> {
         let HostSums { memory, copied, .. } = &mut self.sums[which as usize];
         let Some(copied) = copied.take().filter(|_| slices <= self.shape.slices) else {
@@ -184,7 +184,7 @@ impl ColumnSums {
     /// Interpolates bins of all projections linearly.
     ///
     /// # Errors
-    /// [`Error::Internal`] when a buffer is too small or a bin is not there, and the device's.
+    /// [`Error::Internal`] if a buffer is too small or a bin is not there, and errors of the device.
     pub fn interpolate(&mut self, session: &Session, sinograms: &SinogramBatch, gaps: &[Gap]) -> Result<()> {
         self.expect(session, sinograms)?;
         session.expect_length(&self.gaps, gaps.len(), "bins to be interpolated")?;
@@ -219,7 +219,7 @@ impl ColumnSums {
     /// Replaces values that are not finite by 0.
     ///
     /// # Errors
-    /// [`Error::Internal`] when a buffer is too small, and the device's.
+    /// [`Error::Internal`] if a buffer is too small, and errors of the device.
     pub fn make_finite(&self, session: &Session, sinograms: &SinogramBatch) -> Result<()> {
         self.expect(session, sinograms)?;
         let first = sinograms.first as u64;
@@ -231,7 +231,7 @@ impl ColumnSums {
     /// Subtracts values at the start of another buffer, of the same layout.
     ///
     /// # Errors
-    /// [`Error::Internal`] when a buffer is too small, and the device's.
+    /// [`Error::Internal`] if a buffer is too small, and errors of the device.
     pub fn subtract(&self, session: &Session, sinograms: &SinogramBatch, others: &DeviceValues) -> Result<()> {
         self.expect(session, sinograms)?;
         let count = sinograms.slices * sinograms.sinogram_len();

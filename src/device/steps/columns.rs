@@ -52,7 +52,7 @@ impl ColumnOrder {
     /// For sinograms of this size.
     ///
     /// # Errors
-    /// The device's, of building programs and allocating memory.
+    /// Errors of the device in building programs and allocating memory.
     pub fn new(session: &Session, shape: SinogramShape) -> Result<Self> {
         let (layout, plan) = Self::planned(session.step_target(), shape);
         let program = session.build(&generate_columns(plan)?)?;
@@ -92,7 +92,7 @@ impl ColumnOrder {
     /// Transposes sinograms to columns. Values that are not finite become 0.
     ///
     /// # Errors
-    /// [`Error::Internal`] when a buffer is too small, and the device's.
+    /// [`Error::Internal`] if a buffer is too small, and errors of the device.
     pub fn to_columns(&self, session: &Session, sinograms: &SinogramBatch, columns: &SinogramBatch) -> Result<()> {
         self.expect(session, sinograms, columns)?;
         let SinogramShape { projections, bins, .. } = self.shape;
@@ -114,7 +114,7 @@ impl ColumnOrder {
     /// overwritten where columns do not fit the device's local memory.
     ///
     /// # Errors
-    /// [`Error::Internal`] when a buffer is too small, and the device's.
+    /// [`Error::Internal`] if a buffer is too small, and errors of the device.
     pub fn sort(
         &mut self,
         session: &Session,
@@ -170,7 +170,7 @@ impl ColumnOrder {
     /// that are not finite become 0.
     ///
     /// # Errors
-    /// [`Error::Internal`] when a buffer is too small, and the device's.
+    /// [`Error::Internal`] if a buffer is too small, and errors of the device.
     pub fn restore(
         &self,
         session: &Session,
@@ -199,7 +199,7 @@ impl ColumnOrder {
     /// Corrects columns in ascending order, `[slice][bin]`; `smooth` are others in ascending order.
     ///
     /// # Errors
-    /// [`Error::Internal`] when a buffer is too small, and the device's.
+    /// [`Error::Internal`] if a buffer is too small, and errors of the device.
     pub fn correct(
         &mut self,
         session: &Session,

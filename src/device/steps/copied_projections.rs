@@ -18,7 +18,7 @@ impl CopiedProjections {
     /// `[projection][row][bin]`.
     ///
     /// # Errors
-    /// The device's, and [`Error::Internal`] for what does not fit.
+    /// Errors of the device, and [`Error::Internal`] for arguments that do not fit.
     pub fn start(
         session: &Session,
         rows: &Buffer<f32>,
@@ -65,7 +65,7 @@ impl CopiedProjections {
     /// The memory, `[projection][row][bin]`, once they are there.
     ///
     /// # Errors
-    /// The device's.
+    /// Errors of the device.
     pub fn wait(mut self, session: &Session) -> Result<HostMemory> {
         if let Some(last) = self.last.take() {
             session.wait_for_upload(&last)?;

@@ -109,7 +109,7 @@ impl RowCorrector {
     /// Builds the kernel and copies fields and tables to the device.
     ///
     /// # Errors
-    /// The device's.
+    /// Errors of the device.
     pub fn new(
         session: &Session,
         correction: &RowCorrection,
@@ -212,7 +212,7 @@ impl RowCorrector {
     /// of the batch whose place it takes, but not for the samples' copy.
     ///
     /// # Errors
-    /// The device's, and [`Error::Internal`] for what does not fit.
+    /// Errors of the device, and [`Error::Internal`] for arguments that do not fit.
     pub(super) fn start<'a>(
         &mut self,
         session: &'a Session,
@@ -309,7 +309,7 @@ impl RowCorrector {
     /// Waits for the rows of a chunk, and hands out and forgets what was replaced in its `count` rows.
     ///
     /// # Errors
-    /// The device's.
+    /// Errors of the device.
     pub fn take_counts(&mut self, session: &Session, count: usize) -> Result<RowCounts> {
         let (outliers, unlit, levels, bins) = (Vec::new(), vec![0; self.projections], Vec::new(), Vec::new());
         let mut counts = RowCounts { rows: vec![[0; 4]; count], outliers, unlit, levels, bins };

@@ -46,7 +46,7 @@ impl SliceEncoder {
     /// For slices of `width`, of which a mask leaves the pixels `inside` of every row; values are multiplied by `factor`.
     ///
     /// # Errors
-    /// The device's.
+    /// Errors of the device.
     pub fn new(
         session: &Session,
         sample: EncodedSample,
@@ -99,7 +99,7 @@ impl SliceEncoder {
     /// Memory to encode this many slices at once.
     ///
     /// # Errors
-    /// The device's.
+    /// Errors of the device.
     pub fn buffers(&self, session: &Session, slices: usize) -> Result<EncodedSlices> {
         let layout = Self::layout(self.sample, self.width, slices);
         Ok(EncodedSlices {
@@ -112,7 +112,7 @@ impl SliceEncoder {
     /// Encodes the first `count` slices where they are.
     ///
     /// # Errors
-    /// The device's, and [`Error::Internal`] for what does not fit, or samples that are no values.
+    /// Errors of the device, and [`Error::Internal`] for what does not fit, or samples that are no values.
     pub fn run_in_place(&self, session: &Session, slices: &mut Buffer<f32>, count: usize) -> Result<Event> {
         if !self.in_place() {
             return Err(Error::Internal(format!("{:?} has samples of its own", self.sample)));
@@ -135,7 +135,7 @@ impl SliceEncoder {
     /// before them, and only the first row by way of other memory. Whole slices follow likewise.
     ///
     /// # Errors
-    /// The device's, and [`Error::Internal`] for what does not fit.
+    /// Errors of the device, and [`Error::Internal`] for arguments that do not fit.
     pub fn run(
         &self,
         session: &Session,
@@ -201,7 +201,7 @@ impl EncodedSlices {
     /// How many values of each of the first `count` slices were clamped.
     ///
     /// # Errors
-    /// The device's.
+    /// Errors of the device.
     pub fn clamped(&self, session: &Session, count: usize) -> Result<Vec<u32>> {
         let mut clamped = vec![0; count.min(self.slices)];
         session.download(&self.clamped, 0, &mut clamped, "counts of clamped values")?;

@@ -27,7 +27,7 @@ impl RowExtender {
     /// For at most `slices` sinograms of so many projections at a time.
     ///
     /// # Errors
-    /// The device's.
+    /// Errors of the device.
     pub fn new(session: &Session, field: &ExtendedField, slices: usize, projections: usize) -> Result<Self> {
         let group = session.step_target().row_group();
         let source = generate_extension(group)?;
@@ -63,7 +63,7 @@ impl RowExtender {
     /// may be done to it; [`extend`](Self::extend) puts it back.
     ///
     /// # Errors
-    /// The device's, and [`Error::Internal`] for what does not fit.
+    /// Errors of the device, and [`Error::Internal`] for arguments that do not fit.
     pub fn seen(&mut self, session: &Session, sinograms: &SinogramBatch) -> Result<SinogramBatch<'_>> {
         self.check(session, sinograms)?;
         let length = self.projections * self.detector;
@@ -89,7 +89,7 @@ impl RowExtender {
     /// Extends the rows that were taken out into `sinograms`.
     ///
     /// # Errors
-    /// The device's, and [`Error::Internal`] for what does not fit.
+    /// Errors of the device, and [`Error::Internal`] for arguments that do not fit.
     pub fn extend(&self, session: &Session, sinograms: &SinogramBatch) -> Result<Event> {
         self.check(session, sinograms)?;
         let launch = session

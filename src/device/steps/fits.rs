@@ -26,7 +26,7 @@ impl SmoothedFits {
     /// of `size` bins, an odd number, leaves of the fit is smoothed with `weights`, also an odd number.
     ///
     /// # Errors
-    /// The device's, of building the program and allocating memory.
+    /// Errors of the device in building the program and allocating memory.
     pub fn new(
         session: &Session,
         shape: SinogramShape,
@@ -69,7 +69,7 @@ impl SmoothedFits {
     /// Smooths sinograms, whose `products` with the polynomials are known.
     ///
     /// # Errors
-    /// [`Error::Internal`] for sinograms of another size or other products, and the device's.
+    /// [`Error::Internal`] for sinograms of another size or other products, and errors of the device.
     pub fn run(&self, session: &Session, sinograms: &SinogramBatch, products: &ColumnProducts) -> Result<()> {
         self.shape.expect(session, sinograms)?;
         let SinogramShape { projections, bins, .. } = self.shape;

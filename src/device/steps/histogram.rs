@@ -70,7 +70,7 @@ impl SliceCounter {
     /// For slices of `width`, of which a mask leaves the pixels `inside` of every row; values are multiplied by `factor`.
     ///
     /// # Errors
-    /// The device's.
+    /// Errors of the device.
     pub fn new(session: &Session, width: usize, inside: &[[i32; 2]], factor: f32) -> Result<Self> {
         if let Some(lack) = Self::lacks(&session.facts) {
             return Err(Error::Internal(format!("{} lacks {lack} to count values", session.device_name())));
@@ -95,7 +95,7 @@ impl SliceCounter {
     /// Memory for this many slices.
     ///
     /// # Errors
-    /// The device's.
+    /// Errors of the device.
     pub fn buffers(&self, session: &Session, slices: usize) -> Result<SliceCounts> {
         let layout = Self::layout(self.height, slices);
         Ok(SliceCounts {
@@ -114,7 +114,7 @@ impl SliceCounter {
     /// Counts the values of the first `count` slices; waits for their extremes, but not for the counts.
     ///
     /// # Errors
-    /// The device's, and [`Error::Internal`] for what does not fit.
+    /// Errors of the device, and [`Error::Internal`] for arguments that do not fit.
     pub fn run(&self, session: &Session, slices: &Buffer<f32>, counted: &mut SliceCounts, count: usize) -> Result<()> {
         if count > counted.slices || self.height != counted.height {
             return Err(Error::Internal(format!(
@@ -163,7 +163,7 @@ impl SliceCounts {
     /// The histograms and moments of the slices that were counted last, once the device is done with them.
     ///
     /// # Errors
-    /// The device's.
+    /// Errors of the device.
     pub fn slices(&self, session: &Session) -> Result<Vec<CountedSlice>> {
         let (height, count) = (self.height, self.extents.len());
         let mut moments = vec![[0f64; 2]; count * height];

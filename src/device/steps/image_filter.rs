@@ -117,7 +117,7 @@ impl ImageFilter {
     /// kernels, of which it returns the last.
     ///
     /// # Errors
-    /// [`Error::Internal`] when a buffer is too small, and the device's.
+    /// [`Error::Internal`] if a buffer is too small, and errors of the device.
     pub fn run(
         &mut self,
         session: &Session,

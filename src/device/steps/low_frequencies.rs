@@ -33,7 +33,7 @@ impl LowFrequencies {
     /// `lines[i]`; samples `wanted` come out. `sigma` is in periods over all samples.
     ///
     /// # Errors
-    /// The device's, of building programs and allocating memory.
+    /// Errors of the device in building programs and allocating memory.
     pub fn new(
         session: &Session,
         slices: usize,
@@ -83,7 +83,7 @@ impl LowFrequencies {
     /// The wanted samples of `images`, `[slice][row][column]`, at the start of `out`, `[slice][wanted sample][column]`.
     ///
     /// # Errors
-    /// [`Error::Internal`] when a buffer is too small, and the device's.
+    /// [`Error::Internal`] if a buffer is too small, and errors of the device.
     pub fn run(&self, session: &Session, images: &SinogramBatch, out: &DeviceValues) -> Result<()> {
         images.check(session)?;
         let SinogramBatch { values, first, slices, projections: rows, bins: columns } = *images;

@@ -62,7 +62,7 @@ impl OutlierRemover {
     /// Builds the kernel.
     ///
     /// # Errors
-    /// The device's, and [`Error::Internal`] for what the kernel cannot do.
+    /// Errors of the device, and [`Error::Internal`] for what the kernel cannot do.
     pub fn new(session: &Session, form: OutlierForm, rows: DetectorRows) -> Result<Self> {
         let DetectorRows { bins, height, piece, .. } = rows;
         if !(3..=LARGEST).contains(&form.size) || form.size % 2 == 0 {
@@ -100,7 +100,7 @@ impl OutlierRemover {
     /// not wait for the kernel.
     ///
     /// # Errors
-    /// The device's, and [`Error::Internal`] for what does not fit.
+    /// Errors of the device, and [`Error::Internal`] for arguments that do not fit.
     pub fn run<'a>(
         &mut self,
         session: &Session,
@@ -155,7 +155,7 @@ impl OutlierRemover {
     /// samples.
     ///
     /// # Errors
-    /// The device's.
+    /// Errors of the device.
     pub fn take_counts(&mut self, session: &Session, count: usize) -> Result<Vec<[u32; 2]>> {
         let mut counts = vec![[0; 2]; count];
         session.read_uploaded(&self.counts, &mut counts, "counts of outliers")?;

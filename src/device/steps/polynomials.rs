@@ -18,7 +18,7 @@ impl SinogramShape {
     /// Checks that a batch has sinograms of this size, not too many, and all of them in its buffer.
     ///
     /// # Errors
-    /// [`Error::Internal`] when it does not.
+    /// [`Error::Internal`] if it does not.
     pub fn expect(&self, session: &Session, batch: &SinogramBatch) -> Result<()> {
         let same = (batch.projections, batch.bins) == (self.projections, self.bins);
         if !same || batch.slices > self.slices {
@@ -48,7 +48,7 @@ impl ColumnProducts {
     /// `[projection][degree]`.
     ///
     /// # Errors
-    /// The device's, of building the program and allocating memory.
+    /// Errors of the device in building the program and allocating memory.
     pub fn new(session: &Session, shape: SinogramShape, starts: &[usize], factors: &[f32]) -> Result<Self> {
         let degrees = factors.len() / shape.projections.max(1);
         let blocks = starts.len().saturating_sub(1);
@@ -83,7 +83,7 @@ impl ColumnProducts {
     /// Computes the products of sinograms.
     ///
     /// # Errors
-    /// The device's, and [`Error::Internal`] for sinograms of another size.
+    /// Errors of the device, and [`Error::Internal`] for sinograms of another size.
     pub fn run(&self, session: &Session, sinograms: &SinogramBatch) -> Result<()> {
         self.shape.expect(session, sinograms)?;
         let [width, parts] = self.work_group;
@@ -114,7 +114,7 @@ impl ColumnProducts {
     /// Copies the products of the first `slices` sinograms to the host.
     ///
     /// # Errors
-    /// The device's.
+    /// Errors of the device.
     pub fn download(&self, session: &Session, slices: usize) -> Result<Vec<f32>> {
         let mut products = vec![0f32; slices * self.blocks * self.degrees * self.shape.bins];
         session.read(&self.products, &mut products, "products with polynomials")?;
@@ -137,7 +137,7 @@ impl AddedProfiles {
     /// `block_of` is the block of each projection.
     ///
     /// # Errors
-    /// The device's, of building the program and allocating memory.
+    /// Errors of the device in building the program and allocating memory.
     pub fn new(session: &Session, shape: SinogramShape, block_of: &[usize]) -> Result<Self> {
         if block_of.len() != shape.projections {
             return Err(Error::Internal(format!(
@@ -170,7 +170,7 @@ impl AddedProfiles {
     /// Adds `profiles`, `[slice][block][bin]`, to sinograms. Values that are not finite become 0, before and after.
     ///
     /// # Errors
-    /// The device's, and [`Error::Internal`] for sinograms of another size or other profiles.
+    /// Errors of the device, and [`Error::Internal`] for sinograms of another size or other profiles.
     pub fn run(&mut self, session: &Session, sinograms: &SinogramBatch, profiles: &[f32]) -> Result<()> {
         self.shape.expect(session, sinograms)?;
         let needed = sinograms.slices * self.blocks * self.shape.bins;

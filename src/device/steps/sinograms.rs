@@ -45,7 +45,7 @@ impl<'a> SinogramBatch<'a> {
     /// Copies them to others of this size, in another buffer.
     ///
     /// # Errors
-    /// [`Error::Internal`] when a buffer is too small, and the device's.
+    /// [`Error::Internal`] if a buffer is too small, and errors of the device.
     pub fn copy_to(&self, session: &Session, to: &SinogramBatch) -> Result<()> {
         self.check(session)?;
         to.check(session)?;
@@ -64,7 +64,7 @@ impl<'a> SinogramBatch<'a> {
     /// Checks that the buffer holds all of them.
     ///
     /// # Errors
-    /// [`Error::Internal`] when it does not.
+    /// [`Error::Internal`] if it does not.
     pub fn check(&self, session: &Session) -> Result<()> {
         session.expect_length(self.values, self.first + self.slices * self.sinogram_len(), "sinograms")
     }
@@ -74,7 +74,7 @@ impl Session {
     /// A buffer of `count` values that only kernels use; `what` names it in messages.
     ///
     /// # Errors
-    /// [`Error::Memory`] when it cannot be allocated.
+    /// [`Error::Memory`] if it cannot be allocated.
     pub fn scratch(&self, count: usize, what: &str) -> Result<DeviceValues> {
         self.buffer(count, CL_MEM_READ_WRITE, what)
     }

@@ -21,7 +21,7 @@ impl RunningMedians {
     /// `size` is an odd number of columns.
     ///
     /// # Errors
-    /// [`Error::Internal`] for an even number, and the device's, of building the program.
+    /// [`Error::Internal`] for an even number, and errors of the device in building the program.
     pub fn new(session: &Session, size: usize) -> Result<Self> {
         if size % 2 == 0 {
             return Err(Error::Internal(format!("a running median of {size} values, an even number")));
@@ -39,7 +39,7 @@ impl RunningMedians {
     /// are `[slice][bin][projection]`.
     ///
     /// # Errors
-    /// [`Error::Internal`] when a buffer is too small, and the device's.
+    /// [`Error::Internal`] if a buffer is too small, and errors of the device.
     pub fn run(&self, session: &Session, columns: &SinogramBatch, out: &SinogramBatch) -> Result<()> {
         columns.check(session)?;
         out.check(session)?;

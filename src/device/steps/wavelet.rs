@@ -27,7 +27,7 @@ impl WaveletTransform {
     /// With the filters of the inverse transform.
     ///
     /// # Errors
-    /// The device's, of building the program.
+    /// Errors of the device in building the program.
     pub fn new(session: &Session, low: &[f32], high: &[f32]) -> Result<Self> {
         let taps = low.len();
         if taps != high.len() || taps == 0 || taps % 2 == 1 {
@@ -67,7 +67,7 @@ impl WaveletTransform {
     /// as 0.
     ///
     /// # Errors
-    /// [`Error::Internal`] when a buffer is too small, and the device's.
+    /// [`Error::Internal`] if a buffer is too small, and errors of the device.
     pub fn down_columns(
         &self,
         session: &Session,
@@ -103,7 +103,7 @@ impl WaveletTransform {
     /// Coefficients of rows of `coarse`, low-pass and high-pass, `[slice][row][coefficient]`.
     ///
     /// # Errors
-    /// [`Error::Internal`] when a buffer is too small, and the device's.
+    /// [`Error::Internal`] if a buffer is too small, and errors of the device.
     pub fn down_rows(
         &self,
         session: &Session,
@@ -133,7 +133,7 @@ impl WaveletTransform {
     /// The inverse of [`down_rows`](Self::down_rows) into `coarse`; without low-pass coefficients for these being 0.
     ///
     /// # Errors
-    /// [`Error::Internal`] when a buffer is too small, and the device's.
+    /// [`Error::Internal`] if a buffer is too small, and errors of the device.
     pub fn up_rows(
         &self,
         session: &Session,
@@ -167,7 +167,7 @@ impl WaveletTransform {
     /// them, of which values that are not finite become 0, before and after.
     ///
     /// # Errors
-    /// [`Error::Internal`] when a buffer is too small, and the device's.
+    /// [`Error::Internal`] if a buffer is too small, and errors of the device.
     pub fn up_columns(
         &self,
         session: &Session,
@@ -201,7 +201,7 @@ impl WaveletTransform {
     /// Replaces values of images that are not finite by 0: all that is left to do without any level.
     ///
     /// # Errors
-    /// [`Error::Internal`] when the buffer is too small, and the device's.
+    /// [`Error::Internal`] if the buffer is too small, and errors of the device.
     pub fn make_finite(&self, session: &Session, images: &SinogramBatch) -> Result<()> {
         images.check(session)?;
         let launch =

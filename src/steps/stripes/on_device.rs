@@ -13,7 +13,7 @@ impl Stripes {
     /// The method for sinograms of this size on a device, at most so many at a time.
     ///
     /// # Errors
-    /// The device's, of building programs and allocating memory.
+    /// Errors of the device in building programs and allocating memory.
     pub fn on_device(&self, session: &Session, shape: SinogramShape) -> Result<Box<dyn DeviceSinogramStep>> {
         let means = |blocks: usize, smooth: Smooth| MeansOnDevice::new(session, shape, blocks, smooth);
         Ok(match *self {

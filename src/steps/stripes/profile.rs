@@ -105,7 +105,7 @@ impl MeansOnDevice {
     /// For sinograms of this size and number.
     ///
     /// # Errors
-    /// The device's, of building programs and allocating memory.
+    /// Errors of the device in building programs and allocating memory.
     pub fn new(session: &Session, shape: SinogramShape, blocks: usize, smooth: Smooth) -> Result<Self> {
         let starts = starts(shape.projections, blocks);
         let blocks = block_of(&starts);
@@ -150,7 +150,7 @@ impl FitsOnDevice {
     /// For sinograms of this size and number.
     ///
     /// # Errors
-    /// The device's, of building programs and allocating memory.
+    /// Errors of the device in building programs and allocating memory.
     pub fn new(session: &Session, shape: SinogramShape, order: usize, blocks: usize, sigma: f64) -> Result<Self> {
         let starts = starts(shape.projections, blocks);
         let mut factors = vec![0f32; (order + 1) * shape.projections];

@@ -368,7 +368,7 @@ impl WaveletOnDevice {
     /// For sinograms of this size and number; the other arguments are those of [`remove`].
     ///
     /// # Errors
-    /// The device's, of building programs and allocating memory.
+    /// Errors of the device in building programs and allocating memory.
     pub fn new(
         session: &Session,
         shape: SinogramShape,
