@@ -13,19 +13,20 @@ use opencl3::kernel::Kernel;
 use opencl3::memory::Buffer;
 use std::ops::Range;
 
-/// Steps on the images of a batch.
+/// The kernels for the steps on the images of a batch of projections.
 pub(super) struct BatchImages {
     rotator: Option<RowRotator>,
     filter: Option<ImageFilter>,
     minus_log: Option<Kernel>,
     group: usize,
     bins: usize,
-    /// Transmissions of a batch, `[row][projection][bin]`, and the same rotated.
+    /// Transmissions of a batch, `[row][projection][bin]`.
     pub transmissions: Buffer<f32>,
+    /// The rotated transmissions, if a filter follows the rotation.
     rotated: Option<Buffer<f32>>,
 }
 
-/// Rows of a batch: those that were read, of them the ones that are left after the rotation, and the block's.
+/// Detector rows of a batch: the rows that were read, those left after the rotation, and those of the block.
 pub(super) struct ImageBatch {
     pub read: Range<usize>,
     pub upright: Range<usize>,
@@ -64,7 +65,7 @@ impl BatchImages {
         })
     }
 
-    /// Buffers for blocks of this shape.
+    /// Returns the buffers for blocks of this shape.
     pub fn layout(shape: &BlockShape, facts: &DeviceFacts, backend: ImageFilterBackend) -> BufferLayout {
         let BlockShape { blocks, bins, height, batch, pairs, .. } = *shape;
         let (rows, rotation) = (shape.corrected() * batch * bins, blocks.rotation_halo > 0);
@@ -82,8 +83,8 @@ impl BatchImages {
         }
     }
 
-    /// Makes rows of the block of the transmissions; -log of what cannot be taken is counted in `counts`. Does not wait for the
-    /// kernels, of which it returns the last.
+    /// Computes rows of the block from the transmissions; values whose -log cannot be taken are counted in `counts`.
+    /// Returns the event of the last kernel, without waiting for it.
     pub fn run(
         &mut self,
         session: &Session,

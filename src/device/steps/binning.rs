@@ -1,4 +1,4 @@
-//! Binning on a device: averages squares of samples as they are stored.
+//! Binning on a device: the mean of every square of samples as they are stored.
 
 use super::samples::{DeviceSamples, SampleOrder, sample_form};
 use super::{BufferLayout, Session};
@@ -8,7 +8,7 @@ use crate::source::StoredRows;
 use opencl3::kernel::Kernel;
 use opencl3::memory::Buffer;
 
-/// The kernel with memory for means.
+/// The kernel that bins samples, with memory for their means.
 pub struct SampleBinner {
     kernel: Kernel,
     stored: StoredRows,
@@ -18,7 +18,7 @@ pub struct SampleBinner {
 }
 
 impl SampleBinner {
-    /// For at most `rows` binned rows of a projection at a time.
+    /// Builds the kernel for at most `rows` binned rows of a projection at a time.
     ///
     /// # Errors
     /// Errors of the device, and [`Error::Internal`] for samples that the kernel cannot read.
@@ -37,13 +37,13 @@ impl SampleBinner {
         })
     }
 
-    /// Buffers for at most `rows` binned rows of a projection at a time.
+    /// Returns the buffers for at most `rows` binned rows of a projection at a time.
     pub fn layout(stored: StoredRows, rows: usize) -> BufferLayout {
         BufferLayout::default().with::<f32>("binned samples", rows * stored.bins())
     }
 
-    /// Bins samples of some rows of some projections, in the order of the stack; the means are in the same order, as f32.
-    /// Does not wait for the kernel.
+    /// Bins samples of some rows of some projections, in the order of the stack. The means are in the same order, as
+    /// f32. Does not wait for the kernel.
     ///
     /// # Errors
     /// Errors of the device, and [`Error::Internal`] for arguments that do not fit.

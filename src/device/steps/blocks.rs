@@ -1,7 +1,8 @@
-//! Blocks of rows of the detector, corrected on a device batch by batch of projections.
+//! Blocks of detector rows, corrected on a device batch by batch of projections.
 //!
-//! Where steps on images need the rows around those that are wanted, a block is corrected as a whole and kept until its
-//! slices have been computed. Without such steps a block is just the rows that are wanted next, and nothing is kept.
+//! Where steps on images need the rows around the wanted rows, a block is corrected as a whole and kept until its
+//! slices have been computed. Without such steps a block consists of the rows that are wanted next, and nothing is
+//! kept.
 
 use super::batch_images::{BatchImages, ImageBatch};
 use super::block_shape::{BlockPlace, BlockShape};
@@ -19,7 +20,7 @@ use crate::source::StoredRows;
 use opencl3::event::Event;
 use opencl3::memory::Buffer;
 
-/// Corrects blocks of rows.
+/// The kernels that correct blocks of rows, and the rows of the last block.
 pub struct BlockCorrector {
     batches: BatchKernels,
     kept: KeptRows,
@@ -29,11 +30,11 @@ pub struct BlockCorrector {
 struct BatchKernels {
     shape: BlockShape,
     corrector: RowCorrector,
-    /// What is done after it, if rows depend on those around them.
+    /// The steps on images after the correction, if rows depend on the rows around them.
     images: Option<BatchImages>,
 }
 
-/// The device and what transforms images there.
+/// The device and the backend that transforms images on it.
 #[derive(Clone, Copy)]
 pub struct ImagesTarget<'a> {
     pub facts: &'a DeviceFacts,
@@ -47,16 +48,17 @@ enum KeptRows {
     Host(Box<KeptBlock>),
 }
 
-/// A batch that a device has got all commands for.
+/// A batch for which all commands have been given to the device.
 struct StartedBatch<'a> {
-    /// The last kernel of the steps on images.
+    /// Event of the last kernel of the steps on images.
     last: Option<Event>,
-    /// The samples, on their way to the device.
+    /// The copy of the samples to the device.
     copying: Copying<'a>,
 }
 
 impl BlockCorrector {
-    /// Builds the kernels, and allocates memory on the device. The host's is made with the first batch of a block that it keeps.
+    /// Builds the kernels and allocates memory on the device. Host memory is allocated with the first batch of a block
+    /// that the host keeps.
     ///
     /// # Errors
     /// Errors of the device.
@@ -93,8 +95,8 @@ impl BlockCorrector {
         })
     }
 
-    /// Buffers besides those of what is kept: for samples stored so, `halo` rows around a block that the removal of outliers
-    /// reads, and so many flat fields.
+    /// Returns the buffers except those for kept rows: for samples as `stored`, `halo` rows around a block that the
+    /// removal of outliers reads, and `flats` flat fields.
     pub fn layout(
         shape: &BlockShape,
         stored: StoredRows,
@@ -111,20 +113,21 @@ impl BlockCorrector {
         }
     }
 
-    /// Ends what goes on in threads of its own.
+    /// Ends the threads that were started for a block.
     pub fn end(&mut self) {
         if let KeptRows::Host(kept) = &mut self.kept {
             kept.end();
         }
     }
 
-    /// Most bytes of the samples of a batch.
+    /// Returns the largest number of bytes of the samples of a batch.
     pub fn most_bytes(&self) -> usize {
         self.batches.corrector.most_bytes()
     }
 
-    /// Corrects a batch, from samples `[projection][row][bin]` (of sinograms `[row][projection][bin]`) of all rows that are
-    /// needed, into rows elsewhere; replaced values are counted. Waits for the samples' copy, but not for the kernels.
+    /// Corrects a batch, from samples `[projection][row][bin]` (of sinograms `[row][projection][bin]`) of all rows that
+    /// are needed, and stores the rows in `into`; replaced values are counted. Waits for the copy of the samples, but
+    /// not for the kernels.
     ///
     /// # Errors
     /// Errors of the device, and [`Error::Internal`] for arguments that do not fit.
@@ -138,8 +141,8 @@ impl BlockCorrector {
         self.batches.start(session, batch, samples, into)?.copying.wait()
     }
 
-    /// The same into the block that is kept. Batches of a block come in any order, and all have its rows. Waits for memory of
-    /// the host, too.
+    /// Corrects a batch as [`correct_into`](Self::correct_into) does, into the block that is kept. Batches of a block
+    /// come in any order, and each has all rows of the block. Also waits for host memory.
     ///
     /// # Errors
     /// Those of [`correct_into`](Self::correct_into), and [`Error::Memory`] if the host has too little.
@@ -164,7 +167,7 @@ impl BlockCorrector {
         copying.wait()
     }
 
-    /// Waits for all batches, and hands out and forgets what was replaced in the `count` rows that are counted.
+    /// Waits for all batches, returns the counts of replaced values of the first `count` counted rows, and resets them.
     ///
     /// # Errors
     /// Errors of the device.
@@ -172,7 +175,7 @@ impl BlockCorrector {
         self.batches.corrector.take_counts(session, count)
     }
 
-    /// Copies rows of the detector, of the block that is kept, to `sinograms`. Waits only for what the host keeps.
+    /// Copies detector rows of the block that is kept to `sinograms`. Waits only if the host keeps the block.
     ///
     /// # Errors
     /// Errors of the device, and [`Error::Internal`] for arguments that do not fit.

@@ -9,12 +9,12 @@ use opencl3::memory::Buffer;
 use opencl3::types::CL_NON_BLOCKING;
 use std::ops::Range;
 
-/// Most work-items along projections where a kernel goes through them in steps.
+/// Largest number of work-items along projections where a kernel goes through them in steps.
 const PROJECTION_ITEMS: usize = 1 << 12;
-/// Most work-groups where a kernel goes through values in steps.
+/// Largest number of work-groups where a kernel goes through values in steps.
 const VALUE_GROUPS: usize = 1 << 14;
 
-/// A bin that is interpolated from others.
+/// A bin that is interpolated from two others.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Gap {
@@ -22,22 +22,22 @@ pub struct Gap {
     pub bin: i32,
     pub left: i32,
     pub right: i32,
-    /// What is on the right, from 0 to 1.
+    /// Weight of the right bin, from 0 to 1.
     pub share: f32,
 }
 
-/// What is summed over columns.
+/// The kind of values that are summed over columns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ColumnSum {
     /// Absolute differences of the values to their running means.
     Changes,
-    /// Values,
+    /// Values of the columns themselves.
     Own,
-    /// and those of columns that are smoothed across bins.
+    /// Values of columns that are smoothed across bins.
     Near,
 }
 
-/// Sums over the columns of sinograms of one size.
+/// The kernels for sums over the columns of sinograms of one size.
 pub struct ColumnSums {
     sum: Kernel,
     changes: Kernel,
@@ -45,17 +45,17 @@ pub struct ColumnSums {
     make_finite: Kernel,
     subtract: Kernel,
     group: ColumnSumGroup,
-    /// By [`ColumnSum`].
+    /// Sums by [`ColumnSum`].
     sums: [HostSums; 3],
-    /// For copies that must not wait for the kernels after those they belong to.
+    /// Queue for copies that must not wait for later kernels than those that they depend on.
     copies: Queue,
     gaps: Buffer<Gap>,
-    /// The kernel that used these last.
+    /// The last kernel that used `gaps`.
     interpolated: Option<Event>,
     shape: SinogramShape,
 }
 
-/// Sums on the device, and on their way to the host.
+/// Sums on the device, and host memory for their copy.
 struct HostSums {
     sums: Buffer<[f32; 2]>,
     memory: HostMemory,
@@ -63,7 +63,7 @@ struct HostSums {
 }
 
 impl ColumnSums {
-    /// Changes are measured over `alive` projections.
+    /// Builds the kernels; changes are measured over `alive` projections.
     ///
     /// # Errors
     /// Errors of the device in building programs and allocating memory.
@@ -93,7 +93,7 @@ impl ColumnSums {
         })
     }
 
-    /// Buffers for sinograms of this size.
+    /// Returns the buffers for sinograms of this size.
     pub fn layout(shape: SinogramShape) -> BufferLayout {
         let count = shape.slices * shape.bins;
         BufferLayout::default()
@@ -101,8 +101,8 @@ impl ColumnSums {
             .with::<Gap>("bins to be interpolated", count)
     }
 
-    /// Starts to sum the values of each column from rank or projection `counted.start` to before `counted.end`, as what
-    /// `which` says. `columns` are `[slice][bin][projection]`. Does not wait.
+    /// Starts to sum the values of each column from rank or projection `counted.start` to before `counted.end`, as sums
+    /// of the kind `which`. `columns` are `[slice][bin][projection]`. Does not wait.
     ///
     /// # Errors
     /// [`Error::Internal`] if a buffer is too small, and errors of the device.
@@ -132,8 +132,8 @@ impl ColumnSums {
         self.start_copy(session, which, columns.slices, &summed)
     }
 
-    /// Starts to sum absolute differences of the values of each column of `sinograms` to their running means. Values that are
-    /// not finite count as 0. Does not wait.
+    /// Starts to sum the absolute differences of the values of each column of `sinograms` from their running means.
+    /// Values that are not finite count as 0. Does not wait.
     ///
     /// # Errors
     /// [`Error::Internal`] if a buffer is too small, and errors of the device.
@@ -153,7 +153,7 @@ impl ColumnSums {
         self.start_copy(session, ColumnSum::Changes, sinograms.slices, &summed)
     }
 
-    /// Starts to copy sums of so many sinograms to the host when they are `summed`.
+    /// Starts to copy the sums of `slices` sinograms to the host, after the kernel `summed`.
     fn start_copy(&mut self, session: &Session, which: ColumnSum, slices: usize, summed: &Event) -> Result<()> {
         let HostSums { sums, memory, copied } = &mut self.sums[which as usize];
         let values = &mut bytemuck::cast_slice_mut(memory)[..slices * self.shape.bins];
@@ -167,7 +167,7 @@ impl ColumnSums {
         self.copies.flush().map_err(failed)
     }
 
-    /// The sums that were started last, of so many sinograms, `[slice][bin]`, once they are there.
+    /// Waits for the sums that were started last and returns those of `slices` sinograms, `[slice][bin]`.
     ///
     /// # Errors
     /// Errors of the device, and [`Error::Internal`] if none were started.
@@ -181,10 +181,10 @@ impl ColumnSums {
         Ok(pairs.iter().map(|[sum, rest]| f64::from(*sum) + f64::from(*rest)).collect())
     }
 
-    /// Interpolates bins of all projections linearly.
+    /// Interpolates the bins `gaps` linearly in all projections.
     ///
     /// # Errors
-    /// [`Error::Internal`] if a buffer is too small or a bin is not there, and errors of the device.
+    /// [`Error::Internal`] if a buffer is too small or a bin is not in the sinograms, and errors of the device.
     pub fn interpolate(&mut self, session: &Session, sinograms: &SinogramBatch, gaps: &[Gap]) -> Result<()> {
         self.expect(session, sinograms)?;
         session.expect_length(&self.gaps, gaps.len(), "bins to be interpolated")?;
@@ -228,7 +228,7 @@ impl ColumnSums {
         unsafe { launch.run(&[sinograms.slices * sinograms.sinogram_len()], None) }.map(drop)
     }
 
-    /// Subtracts values at the start of another buffer, of the same layout.
+    /// Subtracts `others`, values of the same layout at the start of another buffer, from the sinograms.
     ///
     /// # Errors
     /// [`Error::Internal`] if a buffer is too small, and errors of the device.
@@ -246,20 +246,20 @@ impl ColumnSums {
         unsafe { launch.run(&[self.items(count)], Some(&[self.group.items])) }.map(drop)
     }
 
-    /// Checks a batch, and that there is memory for its sums.
+    /// Checks the size of a batch, and that there is memory for its sums.
     fn expect(&self, session: &Session, batch: &SinogramBatch) -> Result<()> {
         self.shape.expect(session, batch)?;
         session.expect_length(&self.gaps, batch.slices * self.shape.bins, "sums of columns")
     }
 
-    /// Work-items for `count` values.
+    /// Returns the number of work-items for `count` values.
     fn items(&self, count: usize) -> usize {
         count.div_ceil(self.group.items).clamp(1, VALUE_GROUPS) * self.group.items
     }
 }
 
 impl Drop for ColumnSums {
-    /// Nothing is copied into memory that is gone.
+    /// Waits for the copies, so that nothing is copied into freed memory.
     fn drop(&mut self) {
         let _ = self.copies.finish();
     }

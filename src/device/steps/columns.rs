@@ -1,4 +1,4 @@
-//! The columns of sinograms in ascending order, and back.
+//! Sorting of the columns of sinograms in ascending order, and the way back.
 
 use super::{BufferLayout, Queue, Session, SinogramBatch, SinogramShape};
 use crate::error::{Error, Result};
@@ -7,10 +7,10 @@ use opencl3::event::Event;
 use opencl3::kernel::Kernel;
 use opencl3::memory::Buffer;
 
-/// Most work-items along bins where a kernel goes through the bins in steps.
+/// Largest number of work-items along bins where a kernel goes through the bins in steps.
 const BIN_ITEMS: usize = 1 << 15;
 
-/// How a column is corrected: by a positive factor and a summand, each as two floats, or by values in ascending order.
+/// Correction of a column: by a positive factor and a summand, each as two floats, or by values in ascending order.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct ColumnCorrection {
@@ -19,18 +19,18 @@ pub struct ColumnCorrection {
 }
 
 impl ColumnCorrection {
-    /// The smooth values that have the same ranks.
+    /// Replaces the values of a column by the smooth values of the same ranks.
     pub const REPLACED: ColumnCorrection = ColumnCorrection { factor: [-1.0, 0.0], summand: [0.0; 2] };
 
-    /// Times `factor`, which is positive, plus `summand`.
+    /// Returns the correction that multiplies by `factor`, which is positive, and adds `summand`.
     pub fn new(factor: f64, summand: f64) -> Self {
         let parts = |value: f64| [value as f32, (value - f64::from(value as f32)) as f32];
         ColumnCorrection { factor: parts(factor), summand: parts(summand) }
     }
 }
 
-/// Sorts the columns of sinograms of one size. Columns are `[slice][bin][projection]`, and ranked `[slice][bin][rank]`,
-/// in batches that say the sinograms' size.
+/// The kernels that sort the columns of sinograms of one size. Columns are `[slice][bin][projection]`, and ranked
+/// columns `[slice][bin][rank]`, in batches that state the size of the sinograms.
 pub struct ColumnOrder {
     transpose: Kernel,
     sort: Kernel,
@@ -38,18 +38,20 @@ pub struct ColumnOrder {
     restore: Kernel,
     correct: Kernel,
     plan: ColumnSort,
-    /// Ranks of the columns' values, and memory for merging.
+    /// Ranks of the values in their columns.
     ranks: Buffer<u8>,
+    /// Ranks while sorted runs are merged.
     spare: Buffer<u8>,
     corrections: Buffer<ColumnCorrection>,
-    /// The kernel that used these last, and a queue for their copies.
+    /// The last kernel that used `corrections`.
     corrected: Option<Event>,
+    /// Queue for the copies of corrections.
     copies: Queue,
     shape: SinogramShape,
 }
 
 impl ColumnOrder {
-    /// For sinograms of this size.
+    /// Builds the kernels for sinograms of this size.
     ///
     /// # Errors
     /// Errors of the device in building programs and allocating memory.
@@ -72,12 +74,12 @@ impl ColumnOrder {
         })
     }
 
-    /// Buffers for sinograms of this size.
+    /// Returns the buffers for sinograms of this size.
     pub fn layout(target: StepTarget, shape: SinogramShape) -> BufferLayout {
         Self::planned(target, shape).0
     }
 
-    /// The buffers, and how columns are sorted.
+    /// Returns the buffers, and the plan by which columns are sorted.
     fn planned(target: StepTarget, shape: SinogramShape) -> (BufferLayout, ColumnSort) {
         let SinogramShape { slices, projections, bins } = shape;
         let plan = ColumnSort::new(target, projections);
@@ -110,8 +112,8 @@ impl ColumnOrder {
         Ok(())
     }
 
-    /// Sorts `columns` in ascending order to `ranked`, which may be the same; equal values keep their order. `spare` is
-    /// overwritten where columns do not fit the device's local memory.
+    /// Sorts `columns` in ascending order to `ranked`, which may be the same batch; equal values keep their order.
+    /// `spare` is overwritten where columns do not fit into the local memory of the device.
     ///
     /// # Errors
     /// [`Error::Internal`] if a buffer is too small, and errors of the device.
@@ -166,8 +168,8 @@ impl ColumnOrder {
         Ok(())
     }
 
-    /// Puts values in the order of the columns that were sorted last back to sinograms, or adds them to those. Values
-    /// that are not finite become 0.
+    /// Restores the order of the columns that were sorted last: stores the `ranked` values in the sinograms, or adds
+    /// them if `add` is true. Values that are not finite become 0.
     ///
     /// # Errors
     /// [`Error::Internal`] if a buffer is too small, and errors of the device.
@@ -196,7 +198,8 @@ impl ColumnOrder {
         Ok(())
     }
 
-    /// Corrects columns in ascending order, `[slice][bin]`; `smooth` are others in ascending order.
+    /// Corrects columns in ascending order by `corrections`, `[slice][bin]`; `smooth` are the smooth values in
+    /// ascending order.
     ///
     /// # Errors
     /// [`Error::Internal`] if a buffer is too small, and errors of the device.
@@ -227,7 +230,7 @@ impl ColumnOrder {
         Ok(())
     }
 
-    /// Checks that both batches are complete and of this size.
+    /// Checks that both batches have the size of the sinograms and as many slices as each other.
     fn expect(&self, session: &Session, one: &SinogramBatch, other: &SinogramBatch) -> Result<()> {
         self.shape.expect(session, one)?;
         self.shape.expect(session, other)?;
@@ -242,13 +245,13 @@ impl ColumnOrder {
         session.expect_length(ranks, bytes, "ranks in columns")
     }
 
-    /// Work-items for an image in tiles.
+    /// Returns the work-items for an image in tiles, and those of a work-group.
     fn tiles(&self, width: usize, height: usize, slices: usize) -> ([usize; 3], [usize; 3]) {
         let [side, rows] = self.plan.tile;
         ([width.next_multiple_of(side), height.div_ceil(side) * rows, slices], [side, rows, 1])
     }
 
-    /// Work-items for the values of columns.
+    /// Returns the work-items for the values of columns.
     fn values(&self, slices: usize) -> [usize; 3] {
         [self.shape.projections.next_multiple_of(self.plan.group), self.shape.bins.min(BIN_ITEMS), slices]
     }

@@ -1,4 +1,4 @@
-//! Corrected projections on their way from a device to the host.
+//! Copies of corrected projections from a device to the host.
 
 use super::{HostMemory, Session, cl_error};
 use crate::error::{Error, Result};
@@ -6,16 +6,16 @@ use opencl3::event::Event;
 use opencl3::memory::Buffer;
 use opencl3::types::CL_NON_BLOCKING;
 
-/// Projections on their way from a device.
+/// Projections that are being copied from a device.
 pub struct CopiedProjections {
     memory: HostMemory,
-    /// The last copy; the queue does one after the other.
+    /// Event of the last copy; the queue runs one copy after the other.
     last: Option<Event>,
 }
 
 impl CopiedProjections {
-    /// Starts to copy `count` projections of `[bins, height]`, `[row][projection][bin]` at the start of a buffer, as
-    /// `[projection][row][bin]`.
+    /// Starts to copy `count` projections of `[bins, height]` from the start of a buffer, `[row][projection][bin]`, to
+    /// `memory`, `[projection][row][bin]`.
     ///
     /// # Errors
     /// Errors of the device, and [`Error::Internal`] for arguments that do not fit.
@@ -62,7 +62,7 @@ impl CopiedProjections {
         Ok(copied)
     }
 
-    /// The memory, `[projection][row][bin]`, once they are there.
+    /// Waits for the copies and returns the memory, `[projection][row][bin]`.
     ///
     /// # Errors
     /// Errors of the device.
@@ -75,7 +75,7 @@ impl CopiedProjections {
 }
 
 impl Drop for CopiedProjections {
-    /// Nothing is copied into memory that is gone.
+    /// Waits for the last copy, so that nothing is copied into freed memory.
     fn drop(&mut self) {
         if let Some(last) = &self.last {
             let _ = last.wait();

@@ -18,30 +18,30 @@ use opencl3::memory::Buffer;
 use std::collections::VecDeque;
 use std::ops::Range;
 
-/// The kernel with its fields and tables on the device.
+/// The kernel that corrects rows, with its fields and tables on the device.
 pub struct RowCorrector {
     kernel: Kernel,
     order: SampleOrder,
     stored: StoredRows,
-    /// Bins samples before all else.
+    /// Bins samples before all other steps.
     binner: Option<SampleBinner>,
     bins: usize,
     height: usize,
     has_fields: bool,
-    /// Removes outliers, into `values`.
+    /// The removal of outliers, and the counts without them that it writes.
     outliers: Option<(OutlierRemover, Buffer<f32>)>,
-    /// Rows that are read around those of a piece.
+    /// Number of rows that are read around the rows of a piece.
     halo: usize,
-    /// Of the scan.
+    /// Number of projections of the scan.
     projections: usize,
     group: usize,
     saturation: f32,
     largest: f32,
     air: [i32; 2],
-    /// Whether -log is taken, by this kernel or later.
+    /// True if -log is taken, by this kernel or later.
     minus_log: bool,
     size: PieceSize,
-    /// Taken in turn.
+    /// Buffers of pieces, which are used in turn.
     pieces: VecDeque<PieceBuffers>,
     flat: Buffer<f32>,
     flat2: Buffer<f32>,
@@ -57,29 +57,30 @@ pub struct RowCorrector {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct RowsForm {
     pub stored: StoredRows,
-    /// Bins and rows of the detector.
+    /// Number of bins of the detector.
     pub bins: usize,
+    /// Number of rows of the detector.
     pub height: usize,
     pub size: PieceSize,
-    /// Rows around those of a piece that the removal of outliers reads; 0 without it.
+    /// Number of rows around a piece that the removal of outliers reads; 0 without it.
     pub halo: usize,
-    /// Number of flat fields: before the scan, and after it.
+    /// Number of flat fields: 0, 1, or 2 if there is one before the scan and one after it.
     pub flats: usize,
-    /// Projections of the scan.
+    /// Number of projections of the scan.
     pub projections: usize,
 }
 
-/// What is copied for a piece.
+/// Buffers for the data that are copied for a piece.
 struct PieceBuffers {
     samples: Buffer<u8>,
-    /// Numbers of the rows.
+    /// Numbers of the rows in the detector.
     rows: Buffer<i32>,
-    /// Of the last kernel that reads them.
+    /// Event of the last kernel that reads the buffers.
     read: Option<Event>,
 }
 
 impl RowCorrector {
-    /// Buffers for these rows.
+    /// Returns the buffers for rows of this form.
     pub fn layout(form: RowsForm) -> BufferLayout {
         let RowsForm { stored, bins, height, size, halo, flats, projections } = form;
         let PieceSize { rows, projections: at_once, counted, .. } = size;
@@ -186,30 +187,30 @@ impl RowCorrector {
         Ok(corrector)
     }
 
-    /// Most bytes of the samples of a piece.
+    /// Returns the largest number of bytes of the samples of a piece.
     pub fn most_bytes(&self) -> usize {
         (self.size.rows + 2 * self.halo) * self.size.projections * self.stored.row_bytes()
     }
 
-    /// The rows of the detector that are read for these.
+    /// Returns the detector rows that are read to correct `rows`.
     fn read(&self, rows: &[usize]) -> Range<usize> {
         let (first, last) = (rows.first().copied().unwrap_or(0), rows.last().map_or(0, |last| last + 1));
         first.saturating_sub(self.halo)..(last + self.halo).min(self.height)
     }
 
-    /// Number of rows that are read for these.
+    /// Returns the number of detector rows that are read to correct `rows`.
     fn count_of(&self, rows: &[usize]) -> usize {
         if self.outliers.is_some() { self.read(rows).len() } else { rows.len() }
     }
 
-    /// Bytes of the samples of a batch, with those of the rows around it.
+    /// Returns the bytes of the samples of a batch, including those of the rows around it.
     fn bytes_of(&self, batch: &DetectorBatch) -> usize {
         self.count_of(&batch.rows) * batch.projections.len() * self.stored.row_bytes()
     }
 
-    /// Copies samples of a batch to the device and corrects them into rows there; what is replaced is counted. Where outliers
-    /// are replaced, rows are next to each other, and samples are those of the rows around them, too. Waits for the kernels
-    /// of the batch whose place it takes, but not for the samples' copy.
+    /// Copies samples of a batch to the device and corrects them into the rows `into`; replaced values are counted.
+    /// Where outliers are replaced, the rows must be contiguous, and the samples include those of the rows around them.
+    /// Waits for the kernels of the batch whose buffers it reuses, but not for the copy of the samples.
     ///
     /// # Errors
     /// Errors of the device, and [`Error::Internal`] for arguments that do not fit.
@@ -300,13 +301,13 @@ impl RowCorrector {
         Ok(copying)
     }
 
-    /// Counts of the rows in which values are counted: without light in the flat field, not finite or too large, without
-    /// logarithm, saturated.
+    /// Returns the counts of the rows in which values are counted: without light in the flat field, not finite or too
+    /// large, without logarithm, saturated.
     pub(super) fn counts(&self) -> &Buffer<[u32; 4]> {
         &self.counts
     }
 
-    /// Waits for the rows of a chunk, and hands out and forgets what was replaced in its `count` rows.
+    /// Waits for the rows of a chunk, returns the counts of replaced values of its `count` rows, and resets them.
     ///
     /// # Errors
     /// Errors of the device.
@@ -352,7 +353,7 @@ impl RowCorrector {
     }
 }
 
-/// The kernel for what is done to these samples after binning.
+/// Generates the kernel that corrects samples after binning.
 fn source(correction: &RowCorrection, samples: StoredSamples, group: usize) -> Result<KernelSource> {
     generate_correction(CorrectionForm {
         samples: sample_form(if correction.outliers.is_some() { StoredSamples::F32 } else { samples })?,

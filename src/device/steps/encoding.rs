@@ -8,10 +8,10 @@ use opencl3::kernel::Kernel;
 use opencl3::memory::Buffer;
 use std::ops::Range;
 
-/// Largest work-group of the kernel.
+/// Largest number of work-items of a work-group.
 const GROUP: usize = 128;
 
-/// The kernel with the mask on the device.
+/// The kernel that encodes slices, with the mask on the device.
 pub struct SliceEncoder {
     kernel: Kernel,
     sample: EncodedSample,
@@ -20,11 +20,11 @@ pub struct SliceEncoder {
     group: usize,
     factor: f32,
     inside: Buffer<[i32; 2]>,
-    /// Values that become 0 and the largest number.
+    /// Values that become 0 and the largest sample.
     range: (f32, f32),
 }
 
-/// What encoding needs besides the slices, and how many values of each were clamped.
+/// Buffers that encoding needs besides the slices, with the number of clamped values of each slice.
 pub struct EncodedSlices {
     /// Samples of the first row, before they replace its values.
     first: Buffer<f32>,
@@ -43,7 +43,8 @@ impl EncodedSample {
 }
 
 impl SliceEncoder {
-    /// For slices of `width`, of which a mask leaves the pixels `inside` of every row; values are multiplied by `factor`.
+    /// Builds the kernel for slices of `width` pixels, of whose rows a mask leaves the pixels `inside`; values are
+    /// multiplied by `factor`.
     ///
     /// # Errors
     /// Errors of the device.
@@ -69,34 +70,34 @@ impl SliceEncoder {
         })
     }
 
-    /// Buffers of the encoder itself, for slices of `height` rows.
+    /// Returns the buffers of the encoder itself, for slices of `height` rows.
     pub fn mask_layout(height: usize) -> BufferLayout {
         BufferLayout::default().with::<[i32; 2]>("the mask", height)
     }
 
-    /// Buffers to encode so many slices with rows of `width` pixels at once.
+    /// Returns the buffers to encode `slices` slices with rows of `width` pixels at once.
     pub fn layout(sample: EncodedSample, width: usize, slices: usize) -> BufferLayout {
         BufferLayout::default()
             .with::<f32>("an encoded row", (width * sample.bytes()).div_ceil(4))
             .with::<u32>("counts of clamped values", slices)
     }
 
-    /// Sets the values that become 0 and the largest number.
+    /// Sets the values that become 0 and the largest sample.
     pub fn set_range(&mut self, range: (f32, f32)) {
         self.range = range;
     }
 
-    /// Bytes of a slice.
+    /// Returns the number of bytes of an encoded slice.
     pub fn slice_bytes(&self) -> usize {
         self.width * self.height * self.sample.bytes()
     }
 
-    /// Whether samples are values, each where it was, without more memory.
+    /// Reports whether samples are floats that replace the values one by one, without more memory.
     pub fn in_place(&self) -> bool {
         self.sample == EncodedSample::Float
     }
 
-    /// Memory to encode this many slices at once.
+    /// Allocates memory to encode `slices` slices at once.
     ///
     /// # Errors
     /// Errors of the device.
@@ -109,10 +110,10 @@ impl SliceEncoder {
         })
     }
 
-    /// Encodes the first `count` slices where they are.
+    /// Encodes the first `count` slices in place.
     ///
     /// # Errors
-    /// Errors of the device, and [`Error::Internal`] for what does not fit, or samples that are no values.
+    /// Errors of the device, and [`Error::Internal`] for slices that do not fit, or samples that are not floats.
     pub fn run_in_place(&self, session: &Session, slices: &mut Buffer<f32>, count: usize) -> Result<Event> {
         if !self.in_place() {
             return Err(Error::Internal(format!("{:?} has samples of its own", self.sample)));
@@ -130,9 +131,10 @@ impl SliceEncoder {
 
     /// Encodes the first `count` slices as samples, `[slice][y][x]` at the beginning of the memory of their values.
     ///
-    /// Samples have at most half as many bytes as values. So those of the rows from `k` to `m` do not reach beyond the values of
-    /// the rows before `k`, if `m` rows of samples have no more bytes than `k` of values: these are encoded at once, after those
-    /// before them, and only the first row by way of other memory. Whole slices follow likewise.
+    /// Samples have at most half as many bytes as values. The samples of rows `k` to `m` therefore do not reach beyond
+    /// the values of the rows before `k`, if `m` rows of samples have no more bytes than `k` rows of values. These rows
+    /// are encoded at once, after those before them, and only the first row passes through other memory. Whole slices
+    /// follow likewise.
     ///
     /// # Errors
     /// Errors of the device, and [`Error::Internal`] for arguments that do not fit.
@@ -163,7 +165,7 @@ impl SliceEncoder {
             .map_err(|e| cl_error("copying an encoded row", session.device_name(), e))
     }
 
-    /// Encodes rows of the first slice, or all rows of some slices, into the places in `samples` that their numbers say.
+    /// Encodes rows of the first slice, or all rows of some slices, into the places in `samples` that belong to them.
     fn encode(
         &self,
         session: &Session,
@@ -189,8 +191,8 @@ impl SliceEncoder {
     }
 }
 
-/// What comes after the first of `count` things, in parts whose samples fit into the values of the things before each, if values have
-/// so many `times` the bytes of samples.
+/// Divides the items after the first of `count` into parts whose samples fit into the values of the items before each
+/// part, if a value has as many bytes as `times` samples.
 fn growing(times: usize, count: usize) -> impl Iterator<Item = Range<usize>> {
     std::iter::successors(Some(1), move |start| Some(start * times))
         .take_while(move |start| *start < count)
@@ -198,7 +200,7 @@ fn growing(times: usize, count: usize) -> impl Iterator<Item = Range<usize>> {
 }
 
 impl EncodedSlices {
-    /// How many values of each of the first `count` slices were clamped.
+    /// Returns the number of clamped values of each of the first `count` slices.
     ///
     /// # Errors
     /// Errors of the device.

@@ -8,11 +8,11 @@ use opencl3::event::Event;
 use opencl3::kernel::Kernel;
 use opencl3::memory::Buffer;
 
-/// The kernel with the weights, and memory for sinograms as the detector saw them.
+/// The kernel that extends rows, with its weights, and memory for sinograms as the detector recorded them.
 pub struct RowExtender {
     kernel: Kernel,
     weights: Buffer<f32>,
-    /// Whether every projection has weights of its own.
+    /// True if every projection has weights of its own.
     by_projection: bool,
     detector: usize,
     bins: usize,
@@ -24,7 +24,7 @@ pub struct RowExtender {
 }
 
 impl RowExtender {
-    /// For at most `slices` sinograms of so many projections at a time.
+    /// Builds the kernel for at most `slices` sinograms of `projections` projections at a time.
     ///
     /// # Errors
     /// Errors of the device.
@@ -52,15 +52,15 @@ impl RowExtender {
         })
     }
 
-    /// Buffers for at most `slices` sinograms of so many projections at a time.
+    /// Returns the buffers for at most `slices` sinograms of `projections` projections at a time.
     pub fn layout(field: &ExtendedField, slices: usize, projections: usize) -> BufferLayout {
         BufferLayout::default()
             .with::<f32>("weights of extended rows", field.weights().iter().map(Vec::len).sum())
             .with::<f32>("sinograms as seen", slices * projections * field.detector)
     }
 
-    /// Takes what the detector saw, at the beginning of each sinogram of extended rows, out of `sinograms`, so that steps
-    /// may be done to it; [`extend`](Self::extend) puts it back.
+    /// Copies the recorded bins, which are at the beginning of each sinogram of extended rows, out of `sinograms`, so
+    /// that steps can be applied to them; [`extend`](Self::extend) puts them back.
     ///
     /// # Errors
     /// Errors of the device, and [`Error::Internal`] for arguments that do not fit.
@@ -86,7 +86,7 @@ impl RowExtender {
         Ok(SinogramBatch { values: &self.seen, first: 0, slices, projections, bins: self.detector })
     }
 
-    /// Extends the rows that were taken out into `sinograms`.
+    /// Extends the rows that were copied out, into `sinograms`.
     ///
     /// # Errors
     /// Errors of the device, and [`Error::Internal`] for arguments that do not fit.

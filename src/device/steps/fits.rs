@@ -1,4 +1,4 @@
-//! Smooths polynomials fitted to the columns of sinograms across bins.
+//! Smoothing, across bins, of polynomials fitted to the columns of sinograms.
 
 use super::{BufferLayout, ColumnProducts, DeviceValues, Session, SinogramBatch, SinogramShape};
 use crate::error::{Error, Result};
@@ -6,7 +6,7 @@ use crate::kernel::{FitGroups, StepTarget, generate_fits};
 use opencl3::kernel::Kernel;
 use opencl3::memory::Buffer;
 
-/// Adds to sinograms what makes a polynomial fit of their columns smooth.
+/// The kernels that add to sinograms the values by which a polynomial fit of their columns becomes smooth.
 pub struct SmoothedFits {
     rough_fits: Kernel,
     smooth_fits: Kernel,
@@ -17,13 +17,14 @@ pub struct SmoothedFits {
     blocks: usize,
     block_of: Buffer<i32>,
     weights: Buffer<f32>,
-    /// What is rough in the fits: `[slice][projection][bin]`.
+    /// The rough part of the fits, `[slice][projection][bin]`.
     rough: DeviceValues,
 }
 
 impl SmoothedFits {
-    /// For fits of `degrees` polynomials over blocks of projections; `block_of` is the block of each. What a running median
-    /// of `size` bins, an odd number, leaves of the fit is smoothed with `weights`, also an odd number.
+    /// Builds the kernels for fits of `degrees` polynomials over blocks of projections; `block_of` is the block of each
+    /// projection. A running median of `size` bins, an odd number, is taken of the fit, and the rest is smoothed with
+    /// `weights`, also an odd number.
     ///
     /// # Errors
     /// Errors of the device in building the program and allocating memory.
@@ -57,7 +58,7 @@ impl SmoothedFits {
         })
     }
 
-    /// Buffers for a running median of `size` bins and so many weights.
+    /// Returns the buffers for a running median of `size` bins and `weights` weights.
     pub fn layout(target: StepTarget, shape: SinogramShape, size: usize, weights: usize) -> BufferLayout {
         let groups = FitGroups::new(target, shape.bins, size);
         BufferLayout::default()

@@ -1,4 +1,4 @@
-//! Counts the values of slices on a device: the histogram and the moments of each slice.
+//! Counting of the values of slices on a device: the histogram and the moments of each slice.
 
 use super::{BufferLayout, Session, fault};
 use crate::error::{Error, Result};
@@ -8,10 +8,10 @@ use crate::kernel::{counting_group, generate_histogram};
 use opencl3::kernel::Kernel;
 use opencl3::memory::Buffer;
 
-/// Pixels that a work-group counts: many for each bin, as it adds all bins to those of the slice.
+/// Number of pixels that a work-group counts: many for each bin, as it adds all its bins to those of the slice.
 const PART: usize = 1 << 16;
 
-/// The kernels with the mask on the device.
+/// The kernels that count values, with the mask on the device.
 pub struct SliceCounter {
     rows: Kernel,
     bins: Kernel,
@@ -20,30 +20,30 @@ pub struct SliceCounter {
     height: usize,
     factor: f32,
     inside: Buffer<[i32; 2]>,
-    /// Pixels of a slice that the mask leaves.
+    /// Number of pixels of a slice that the mask leaves.
     pixels: u64,
 }
 
-/// What is counted of some slices, with buffers on the device.
+/// The counts of some slices, with their buffers on the device.
 pub struct SliceCounts {
-    /// Of each slice: smallest and largest finite value, as integers of the same order.
+    /// Smallest and largest finite value of each slice, as integers of the same order.
     extremes: Buffer<[u32; 2]>,
-    /// Of each row of a slice: mean, and sum of squares about it.
+    /// Mean of each row of a slice, and sum of squares about it.
     moments: Buffer<[f64; 2]>,
-    /// Of each row of a slice: finite values.
+    /// Number of finite values of each row of a slice.
     finite: Buffer<u32>,
-    /// Of each slice: scale and number of the first bin.
+    /// Scale and number of the first bin of each slice.
     places: Buffer<[f64; 2]>,
     counts: Buffer<u32>,
     height: usize,
     slices: usize,
     pixels: u64,
-    /// Of the slices that were counted last.
+    /// Extents of the slices that were counted last.
     extents: Vec<Option<Extent>>,
 }
 
 impl SliceCounter {
-    /// What a device lacks to count values, if anything.
+    /// Returns what a device lacks to count values, or `None` if it lacks nothing.
     pub fn lacks(facts: &DeviceFacts) -> Option<&'static str> {
         match (facts.has("cl_khr_fp64"), facts.max_work_group >= LANES) {
             (false, _) => Some("double precision"),
@@ -52,12 +52,12 @@ impl SliceCounter {
         }
     }
 
-    /// Buffers of the counter itself, for slices of `height` rows.
+    /// Returns the buffers of the counter itself, for slices of `height` rows.
     pub fn mask_layout(height: usize) -> BufferLayout {
         BufferLayout::default().with::<[i32; 2]>("the mask", height)
     }
 
-    /// Buffers for so many slices of `height` rows.
+    /// Returns the buffers for `slices` slices of `height` rows.
     pub fn layout(height: usize, slices: usize) -> BufferLayout {
         BufferLayout::default()
             .with::<[u32; 2]>("extremes of slices", slices)
@@ -67,7 +67,8 @@ impl SliceCounter {
             .with::<u32>("histograms", slices * BINS)
     }
 
-    /// For slices of `width`, of which a mask leaves the pixels `inside` of every row; values are multiplied by `factor`.
+    /// Builds the kernels for slices of `width` pixels, of whose rows a mask leaves the pixels `inside`; values are
+    /// multiplied by `factor`.
     ///
     /// # Errors
     /// Errors of the device.
@@ -92,7 +93,7 @@ impl SliceCounter {
         })
     }
 
-    /// Memory for this many slices.
+    /// Allocates memory for the counts of `slices` slices.
     ///
     /// # Errors
     /// Errors of the device.
@@ -160,7 +161,7 @@ impl SliceCounter {
 }
 
 impl SliceCounts {
-    /// The histograms and moments of the slices that were counted last, once the device is done with them.
+    /// Returns the histograms and moments of the slices that were counted last, once the device is done with them.
     ///
     /// # Errors
     /// Errors of the device.
@@ -184,7 +185,8 @@ impl SliceCounts {
     }
 }
 
-/// From integers as `ascending` in `cl/float_order.cl` makes them; `None` if no value is finite.
+/// Returns the extent of integers that `ascending` in `cl/float_order.cl` makes of floats; `None` if no value is
+/// finite.
 fn extent(extremes: [u32; 2]) -> Option<Extent> {
     let value = |number: u32| f32::from_bits(if number >> 31 == 1 { number & 0x7fff_ffff } else { !number });
     let [low, high] = extremes.map(value);

@@ -1,4 +1,4 @@
-//! The filter of projections as images, in two dimensions: by the device's own kernels, or between transforms by a library.
+//! The two-dimensional filter of projections: by the device's own kernels, or between the transforms of a library.
 
 use super::images::{DeviceRows, ImageFilterForm, ImagePart};
 use super::{BufferLayout, Session};
@@ -15,7 +15,7 @@ use opencl3::kernel::Kernel;
 use opencl3::memory::Buffer;
 use std::f64::consts::TAU;
 
-/// Filters images of rows.
+/// The kernels and tables that filter images of rows.
 pub struct ImageFilter {
     kernels: ImageKernels,
     /// Width and height of an image.
@@ -29,7 +29,7 @@ pub struct ImageFilter {
 }
 
 enum ImageKernels {
-    /// Lines fit into local memory.
+    /// Kernels for lines that fit into local memory.
     Own(OwnKernels),
     Library(LibraryKernels),
 }
@@ -51,26 +51,30 @@ struct LibraryKernels {
     group: usize,
 }
 
-/// What is filtered at once.
+/// The pairs of projections that are filtered at once.
 struct PairsOfRows<'a> {
     from: &'a Buffer<f32>,
     to: &'a DeviceRows<'a>,
     projections: usize,
-    /// The first pair, and how many there are.
+    /// Index of the first pair.
     start: usize,
+    /// Number of pairs.
     pairs: usize,
-    /// Of the rows that were read, the first that is wanted, how many are, and the last that was read.
+    /// Index of the first wanted row among the rows that were read.
     first: usize,
+    /// Number of wanted rows.
     wanted: usize,
+    /// Index of the last row that was read.
     last: usize,
 }
 
 impl ImageFilter {
-    /// For images of `[width, height]` of `bins`, so many `pairs` of projections at a time.
+    /// Builds the kernels for images of `[width, height]` of rows of `bins`, and `pairs` pairs of projections at a
+    /// time.
     ///
     /// # Errors
-    /// [`Error::Internal`] for images that are narrower than rows, and the device's; that of a library that is needed and
-    /// missing.
+    /// [`Error::Internal`] for images that are narrower than rows, or if a library is needed and missing; errors of the
+    /// device.
     pub fn new(session: &Session, form: &ImageFilterForm, size: [usize; 2], bins: usize, pairs: usize) -> Result<Self> {
         let [width, height] = size;
         if bins > width {
@@ -99,8 +103,8 @@ impl ImageFilter {
         })
     }
 
-    /// Buffers for images of `[width, height]`, so many `pairs` of projections at a time; where a library transforms them, with
-    /// as much memory for it.
+    /// Returns the buffers for images of `[width, height]` and `pairs` pairs of projections at a time; where a library
+    /// transforms the images, with as much memory for it.
     pub fn layout(facts: &DeviceFacts, backend: ImageFilterBackend, size: [usize; 2], pairs: usize) -> BufferLayout {
         let [width, height] = size;
         let own = backend == ImageFilterBackend::Fused && ImageGroups::fit(facts, width, height);
@@ -113,8 +117,8 @@ impl ImageFilter {
             .with_if::<[f32; 2]>(own, "factors along rows", height)
     }
 
-    /// Filters the wanted rows with those that were read around them, `[row][projection][bin]`. Does not wait for the
-    /// kernels, of which it returns the last.
+    /// Filters the wanted rows, using the rows that were read around them, `[row][projection][bin]`. Returns the event
+    /// of the last kernel, without waiting for it.
     ///
     /// # Errors
     /// [`Error::Internal`] if a buffer is too small, and errors of the device.
@@ -251,7 +255,7 @@ impl ImageFilter {
     }
 }
 
-/// How the device's own kernels transform images, if they do.
+/// Returns the work-groups with which the device's own kernels transform images; `None` if they do not.
 fn own_groups(session: &Session, [width, height]: [usize; 2]) -> Option<ImageGroups> {
     let fused = session.image_backend == ImageFilterBackend::Fused;
     fused.then(|| ImageGroups::new(session.step_target(), width, height)).flatten()

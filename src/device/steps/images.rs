@@ -1,4 +1,4 @@
-//! Steps on rows of projections as images: what they are, blocks of rows for them, and the rotation.
+//! Steps on rows of projections as images: their parameters, blocks of rows for them, and the rotation.
 
 use super::{BufferLayout, Session, fault};
 use crate::error::{Error, Result};
@@ -10,11 +10,11 @@ use opencl3::kernel::Kernel;
 use opencl3::memory::Buffer;
 use std::ops::Range;
 
-/// What is done to projections as images: plain data.
+/// The steps on projections as images: plain data.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct ImageSteps {
     pub rotation: Option<RotationForm>,
-    /// After the rotation.
+    /// Filter that follows the rotation.
     pub filter: Option<ImageFilterForm>,
 }
 
@@ -22,49 +22,50 @@ pub struct ImageSteps {
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct RotationForm {
     pub degrees: f64,
-    /// Rows above and below that a row depends on.
+    /// Number of rows above and below that a row depends on.
     pub halo: usize,
 }
 
 /// A filter with the response `(1 + sharpening (1 - exp(-sigma^2 k^2 / 2))) / (1 + length^2 k^2)`, `k` in radians a pixel.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct ImageFilterForm {
-    /// In pixels, as `sigma`.
+    /// Length in pixels, the unit of `sigma`, too.
     pub length: f64,
     pub sigma: f64,
     pub sharpening: f64,
-    /// Rows above and below, and bins on either side, that a pixel depends on.
+    /// Number of rows above and below, and of bins on either side, that a pixel depends on.
     pub halo: usize,
 }
 
 impl ImageSteps {
-    /// Whether there is anything to do.
+    /// Reports whether there is any step.
     pub fn any(&self) -> bool {
         self.rotation.is_some() || self.filter.is_some()
     }
 }
 
-/// Rows of projections that are corrected together, where steps on images need the rows around them: blocks that begin at
-/// multiples of `rows`. They depend on the scan alone, so that slices do not depend on a device's memory.
+/// Blocks of rows that are corrected together, where steps on images need the rows around them. Blocks begin at
+/// multiples of `rows`. They depend on the scan alone, so that slices do not depend on the memory of a device.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RowBlocks {
     pub rows: usize,
-    /// Rows around them for the rotation, and for the filter.
+    /// Number of rows around a block that the rotation needs.
     pub rotation_halo: usize,
+    /// Number of rows around a block that the filter needs.
     pub filter_halo: usize,
     /// Width and height of the images that are filtered, if there is a filter.
     pub images: Option<[usize; 2]>,
 }
 
-/// Bytes of a block of corrected rows, unless its halo is so large that more of them are better.
+/// Bytes of a block of corrected rows, unless its halo is so large that more rows are better.
 const BLOCK_BYTES: usize = 1 << 30;
-/// Fewest rows of a block, whatever they need.
+/// Smallest number of rows of a block, however many bytes they take.
 const LEAST_ROWS: usize = 16;
-/// Most rows of a block for each row of its halo.
+/// Number of rows that a block may have for each row of its halo, even if they exceed [`BLOCK_BYTES`].
 const ROWS_PER_HALO: usize = 4;
 
 impl RowBlocks {
-    /// Blocks of a detector of `[bins, height]`; `None` where images would become too large.
+    /// Returns the blocks for a detector of `[bins, height]`; `None` where images would become too large.
     pub fn new(steps: &ImageSteps, [bins, height]: [usize; 2], projections: usize) -> Option<Self> {
         let rotation_halo = steps.rotation.map_or(0, |rotation| rotation.halo);
         let filter_halo = steps.filter.map_or(0, |filter| filter.halo);
@@ -86,8 +87,8 @@ impl RowBlocks {
         (width <= longest).then(|| blocks(rows, Some([width, image])))
     }
 
-    /// Blocks of so many rows of `bins`, whatever the scan is: for data that are not reconstructed. `None` where images
-    /// would become too large.
+    /// Returns blocks of `rows` rows of `bins`, whatever the scan is, for data that are not reconstructed; `None` where
+    /// images would become too large.
     pub fn of_rows(steps: &ImageSteps, bins: usize, rows: usize) -> Option<Self> {
         let rotation_halo = steps.rotation.map_or(0, |rotation| rotation.halo);
         let filter_halo = steps.filter.map_or(0, |filter| filter.halo);
@@ -98,22 +99,23 @@ impl RowBlocks {
         possible.then_some(RowBlocks { rows, rotation_halo, filter_halo, images })
     }
 
-    /// All rows in one block, although no step needs the rows around others.
+    /// Returns one block of all rows, for use without steps that need the rows around others.
     pub fn all(height: usize) -> Self {
         RowBlocks { rows: height, rotation_halo: 0, filter_halo: 0, images: None }
     }
 
-    /// Rows of the detector of a block.
+    /// Returns the detector rows of a block.
     pub fn of(&self, block: usize, height: usize) -> Range<usize> {
         block * self.rows..((block + 1) * self.rows).min(height)
     }
 
-    /// Rows around a block for both steps.
+    /// Returns the number of rows around a block that both steps need together.
     pub fn halo(&self) -> usize {
         self.rotation_halo + self.filter_halo
     }
 
-    /// Bytes of the spectra of a pair of projections, and of as much for a library where one transforms them.
+    /// Returns the bytes of the spectra of a pair of projections, doubled where a library transforms them and needs as
+    /// much.
     pub fn pair_bytes(&self, facts: &DeviceFacts, backend: ImageFilterBackend) -> usize {
         let Some([width, height]) = self.images else { return 0 };
         let own = backend == ImageFilterBackend::Fused && ImageGroups::fit(facts, width, height);
@@ -126,11 +128,11 @@ impl RowBlocks {
 pub struct DeviceRows<'a> {
     pub values: &'a Buffer<f32>,
     pub first: usize,
-    /// Values from one row to the next.
+    /// Number of values from the start of one row to that of the next.
     pub stride: usize,
 }
 
-/// Rows of the detector that an operation reads, and those that it computes, of some projections.
+/// Detector rows of some projections that an operation reads, and those that it computes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ImagePart {
     pub read: Range<usize>,
@@ -139,7 +141,7 @@ pub struct ImagePart {
 }
 
 impl ImagePart {
-    /// Checks that buffers hold the rows, and that those that are read surround the wanted ones.
+    /// Checks that buffers hold the rows, and that the rows that are read include the wanted ones.
     pub(super) fn check(&self, session: &Session, bins: usize, from: &Buffer<f32>, to: &DeviceRows) -> Result<()> {
         let ImagePart { read, wanted, projections } = self;
         if wanted.is_empty() || *projections == 0 || read.start > wanted.start || read.end < wanted.end {
@@ -151,7 +153,7 @@ impl ImagePart {
     }
 }
 
-/// Rotates rows.
+/// The kernel that rotates rows, with its tables.
 pub(super) struct RowRotator {
     kernel: Kernel,
     bins: usize,
@@ -162,7 +164,7 @@ pub(super) struct RowRotator {
 }
 
 impl RowRotator {
-    /// For a detector of `[bins, height]`.
+    /// Builds the kernel for a detector of `[bins, height]`.
     pub fn new(session: &Session, degrees: f64, [bins, height]: [usize; 2]) -> Result<Self> {
         let source = generate_rotation(session.step_target())?;
         let program = session.build(&source)?;
@@ -193,12 +195,13 @@ impl RowRotator {
         })
     }
 
-    /// Buffers for a detector of `[bins, height]`.
+    /// Returns the buffers for a detector of `[bins, height]`.
     pub fn layout([bins, height]: [usize; 2]) -> BufferLayout {
         BufferLayout::default().with::<[i32; 4]>("places of bins", bins).with::<[i32; 4]>("places of rows", height)
     }
 
-    /// Rotates the wanted rows, of those that were read, `[row][projection][bin]`. Does not wait for the kernel.
+    /// Computes the rotated rows that are wanted from the rows that were read, `[row][projection][bin]`. Does not wait
+    /// for the kernel.
     pub fn run(&self, session: &Session, from: &Buffer<f32>, part: &ImagePart, to: &DeviceRows) -> Result<Event> {
         part.check(session, self.bins, from, to)?;
         let ImagePart { read, wanted, projections } = part;

@@ -1,4 +1,4 @@
-//! A block of corrected rows that the host keeps, because the device's memory does not hold it.
+//! A block of corrected rows that the host keeps, because the device memory does not hold it.
 
 use super::block_shape::BlockShape;
 use super::{BufferLayout, ComingMemory, HostMemory, Queue, Session, cl_error, fault};
@@ -10,58 +10,59 @@ use opencl3::types::CL_NON_BLOCKING;
 use std::collections::VecDeque;
 use std::ops::Range;
 
-/// Most bytes of a part of the block, if batches are not larger; drivers limit single allocations, too.
+/// Largest number of bytes of a part of the block, unless a batch is larger; drivers limit single allocations, too.
 const PART: usize = 1 << 30;
 
-/// The block, in memory that the device copies to and from.
+/// The block, in host memory that the device copies to and from.
 pub(super) struct KeptBlock {
-    /// Queue for copies to the host. It is dropped first, which waits: nothing is copied into memory that is gone.
+    /// Queue for copies to the host. It is dropped first, which waits, so that nothing is copied into freed memory.
     queue: Queue,
-    /// `[row][projection][bin]` of some projections each, in their order, as far as they are needed so far.
+    /// Parts `[row][projection][bin]` of some projections each, in order, as far as they have been needed.
     parts: Vec<HostMemory>,
     coming: ComingMemory,
     shape: PartShape,
-    /// Rows of the block.
+    /// Number of rows of the block.
     rows: usize,
-    /// Taken in turn: one is copied to the host while the next is corrected.
+    /// Batches that are used in turn: one is copied to the host while the next is corrected.
     batches: VecDeque<Batch>,
 }
 
 /// A batch of projections on the device.
 struct Batch {
-    /// `[row][projection][bin]`.
+    /// Corrected rows, `[row][projection][bin]`.
     rows: Buffer<f32>,
-    /// The last copy of them.
+    /// Event of the last copy of the rows.
     copied: Option<Event>,
 }
 
-/// How a block is divided into parts.
+/// The division of a block into parts.
 #[derive(Clone, Copy)]
 struct PartShape {
-    /// Projections of the scan, and of all parts but the last.
+    /// Number of projections of the scan.
     projections: usize,
+    /// Number of projections of every part but the last.
     part: usize,
     bins: usize,
 }
 
 impl PartShape {
-    /// Number of parts.
+    /// Returns the number of parts.
     fn count(&self) -> usize {
         self.projections.div_ceil(self.part)
     }
 
-    /// Projections of a part.
+    /// Returns the range of projections of a part.
     fn projections_of(&self, number: usize) -> Range<usize> {
         let first = number * self.part;
         first..(first + self.part).min(self.projections)
     }
 
-    /// Values in a row of a part.
+    /// Returns the number of values in a row of a part.
     fn width(&self, number: usize) -> usize {
         self.projections_of(number).len() * self.bins
     }
 
-    /// The parts that have some of these projections, with those that they have.
+    /// Returns the parts that contain some of `projections`, each with the range that it contains.
     fn parts_with(&self, projections: &Range<usize>) -> impl Iterator<Item = (usize, Range<usize>)> {
         let (shape, Range { start, end }) = (*self, projections.clone());
         (start / shape.part..end.div_ceil(shape.part)).map(move |number| {
@@ -72,7 +73,8 @@ impl PartShape {
 }
 
 impl KeptBlock {
-    /// With memory for so many batches on the device. The host's is made from the first batch on, as that takes longer than correcting batches.
+    /// Creates a block with memory for `batches_there` batches on the device. The host memory is allocated from the
+    /// first batch on, as that takes longer than correcting batches.
     pub fn new(session: &Session, shape: &BlockShape, layout: &BufferLayout, batches_there: usize) -> Result<Self> {
         let BlockShape { blocks, bins, projections, batch, .. } = *shape;
         let most = fault::kept_part().unwrap_or(PART).min(session.facts.max_allocation as usize);
@@ -95,19 +97,20 @@ impl KeptBlock {
         })
     }
 
-    /// Goes on to a batch on the device that has been copied.
+    /// Advances to the next batch on the device, once it has been copied.
     pub fn next_batch(&mut self, session: &Session) -> Result<()> {
         self.coming.begin()?;
         self.batches.rotate_left(1);
         self.batches[0].copied.take().map_or(Ok(()), |copied| self.wait(session, &copied))
     }
 
-    /// Room on the device for a batch.
+    /// Returns the memory of the current batch on the device.
     pub fn batch(&self) -> &Buffer<f32> {
         &self.batches[0].rows
     }
 
-    /// Copies the batch of these projections of all rows when a kernel has `corrected` it. Waits only for the host's memory.
+    /// Copies all rows of the batch of `projections` to the host, after the kernel `corrected`. Waits only for host
+    /// memory.
     pub fn take(&mut self, session: &Session, projections: &Range<usize>, corrected: &Event) -> Result<()> {
         let KeptBlock { parts, coming, shape, rows, batches, queue } = self;
         let count = projections.len() * shape.bins;
@@ -150,8 +153,8 @@ impl KeptBlock {
         queue.flush().map_err(failed)
     }
 
-    /// Copies rows of the block to `sinograms`, one after the other from value `first` on with `stride` values from one to the
-    /// next. Waits for the block and for the copies.
+    /// Copies rows of the block to `sinograms`, from value `first` on, with `stride` values from the start of one row
+    /// to that of the next. Waits for the block and for the copies.
     pub fn copy(
         &mut self,
         session: &Session,
@@ -179,7 +182,7 @@ impl KeptBlock {
         }
     }
 
-    /// Copies rows as [`copy`](Self::copy) does, without waiting; the last of the copies.
+    /// Starts to copy rows as [`copy`](Self::copy) does, without waiting; returns the event of the last copy.
     fn enqueue_rows(
         &self,
         session: &Session,
@@ -217,7 +220,7 @@ impl KeptBlock {
         Ok(last)
     }
 
-    /// Ends the thread that makes memory.
+    /// Ends the thread that allocates memory.
     pub fn end(&mut self) {
         self.coming.end();
     }

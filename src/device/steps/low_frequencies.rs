@@ -19,18 +19,18 @@ pub struct LowFrequencies {
     coefficients: Buffer<f32>,
     rows: usize,
     columns: usize,
-    /// Images at a time.
+    /// Largest number of images at a time.
     slices: usize,
-    /// Samples of a column.
+    /// Number of samples of a column.
     samples: usize,
-    /// Frequencies.
+    /// Number of frequencies.
     count: usize,
     wanted: Range<usize>,
 }
 
 impl LowFrequencies {
-    /// For at most `slices` images with rows of `columns` values at a time. Sample `i` of a column is in row
-    /// `lines[i]`; samples `wanted` come out. `sigma` is in periods over all samples.
+    /// Builds the kernels for at most `slices` images with rows of `columns` values at a time. Sample `i` of a column
+    /// is in row `lines[i]`; the samples `wanted` are computed. `sigma` is in periods over all samples.
     ///
     /// # Errors
     /// Errors of the device in building programs and allocating memory.
@@ -70,7 +70,7 @@ impl LowFrequencies {
         })
     }
 
-    /// Buffers for at most `slices` images with `columns` of so many `samples` at a time.
+    /// Returns the buffers for at most `slices` images at a time, with `columns` columns of `samples` samples.
     pub fn layout(slices: usize, columns: usize, samples: usize, sigma: f64) -> BufferLayout {
         let count = LowPass::frequencies(samples, sigma);
         BufferLayout::default()
@@ -80,7 +80,8 @@ impl LowFrequencies {
             .with::<f32>("frequencies of columns", slices * 2 * count * columns)
     }
 
-    /// The wanted samples of `images`, `[slice][row][column]`, at the start of `out`, `[slice][wanted sample][column]`.
+    /// Computes the wanted samples of `images`, `[slice][row][column]`, at the start of `out`, `[slice][wanted
+    /// sample][column]`.
     ///
     /// # Errors
     /// [`Error::Internal`] if a buffer is too small, and errors of the device.

@@ -1,4 +1,5 @@
-//! Operations for the steps around the filter, one module per group: kernels with their memory, started after checks.
+//! Device operations of the steps around the filter, one module per group: kernels with their memory, started after
+//! checks.
 
 mod batch_images;
 mod binning;

@@ -1,4 +1,4 @@
-//! Removal of outliers on a device: converts samples as stored to counts without zingers.
+//! Removal of outliers on a device: conversion of samples as stored to counts without zingers.
 
 use super::samples::{DeviceSamples, PieceSize, sample_form};
 use super::{BufferLayout, Session};
@@ -9,47 +9,48 @@ use opencl3::kernel::Kernel;
 use opencl3::memory::Buffer;
 use std::ops::Range;
 
-/// Largest neighbourhood.
+/// Largest width of a neighbourhood in pixels.
 const LARGEST: usize = 15;
-/// Most bins and rows of a detector: places up to twice as far must fit into the kernel's integers.
+/// Largest number of bins and rows of a detector: places up to twice as far must fit into the integers of the kernel.
 const MOST_PIXELS: usize = 1 << 29;
 
-/// Which pixels are outliers: plain data.
+/// Definition of an outlier: plain data.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct OutlierForm {
-    /// Rows and bins of a neighbourhood: odd, 3 to 15.
+    /// Number of rows and bins of a neighbourhood: odd, 3 to 15.
     pub size: usize,
     /// Counts by which an outlier differs from the median of its neighbourhood.
     pub threshold: f32,
-    /// Whether dark pixels are outliers, too.
+    /// True if dark pixels are outliers, too.
     pub both: bool,
 }
 
-/// The detector and how its rows come to the device.
+/// The detector, and the form in which its rows come to the device.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct DetectorRows {
     pub stored: StoredSamples,
     /// Counts from which a sample is saturated.
     pub saturation: Option<f32>,
     pub bins: usize,
-    /// Rows of the detector.
+    /// Number of rows of the detector.
     pub height: usize,
     pub piece: PieceSize,
 }
 
-/// Rows of the detector in a run of the kernel.
+/// Detector rows in a run of the kernel.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct OutlierRows {
-    /// From half a neighbourhood before the wanted ones on, or where the detector begins, and likewise at the end.
+    /// Rows that are read: the wanted rows and half a neighbourhood before and after them, within the detector.
     pub read: Range<usize>,
     pub wanted: Range<usize>,
-    /// Of the wanted ones those in which outliers are counted, and where the first of them is among the counts.
+    /// The wanted rows in which outliers are counted.
     pub counted: Range<usize>,
+    /// Index of the first counted row among the counts.
     pub place: usize,
     pub projections: usize,
 }
 
-/// The kernel with its counts on the device.
+/// The kernel that removes outliers, with its counts on the device.
 pub struct OutlierRemover {
     kernel: Kernel,
     form: OutlierForm,
@@ -91,13 +92,13 @@ impl OutlierRemover {
         Ok(remover)
     }
 
-    /// Buffers for pieces of this size.
+    /// Returns the buffers for pieces of this size.
     pub fn layout(piece: PieceSize) -> BufferLayout {
         BufferLayout::default().with::<[u32; 2]>("counts of outliers", piece.counted)
     }
 
-    /// Replaces outliers: from samples `[projection][row that was read][bin]` to values `[projection][wanted row][bin]`. Does
-    /// not wait for the kernel.
+    /// Replaces outliers, from samples `[projection][row that was read][bin]` to values `[projection][wanted
+    /// row][bin]`. Does not wait for the kernel.
     ///
     /// # Errors
     /// Errors of the device, and [`Error::Internal`] for arguments that do not fit.
@@ -151,8 +152,8 @@ impl OutlierRemover {
         unsafe { launch.among_uploads().run(&global, Some(&[group, 1, 1])) }.map(drop)
     }
 
-    /// Waits for the rows of a chunk, and hands out and forgets what was found in its `count` rows: outliers, and saturated
-    /// samples.
+    /// Waits for the rows of a chunk, returns the numbers of outliers and of saturated samples in each of its `count`
+    /// rows, and resets them.
     ///
     /// # Errors
     /// Errors of the device.

@@ -6,7 +6,7 @@ use crate::kernel::generate_polynomials;
 use opencl3::kernel::Kernel;
 use opencl3::memory::Buffer;
 
-/// Size of sinograms, and how many of them are processed at a time at most.
+/// Size of sinograms, and the largest number of them that are processed at a time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SinogramShape {
     pub slices: usize,
@@ -15,7 +15,7 @@ pub struct SinogramShape {
 }
 
 impl SinogramShape {
-    /// Checks that a batch has sinograms of this size, not too many, and all of them in its buffer.
+    /// Checks that a batch has sinograms of this size, not too many of them, and all of them in its buffer.
     ///
     /// # Errors
     /// [`Error::Internal`] if it does not.
@@ -30,7 +30,8 @@ impl SinogramShape {
     }
 }
 
-/// Sums over the projections of blocks, of values times the factor of their projection, for several sets of factors.
+/// Products of columns with sets of factors: sums, over the projections of each block, of the values times the factor
+/// of their projection.
 pub struct ColumnProducts {
     kernel: Kernel,
     work_group: [usize; 2],
@@ -39,13 +40,13 @@ pub struct ColumnProducts {
     degrees: usize,
     factors: Buffer<f32>,
     starts: Buffer<i32>,
-    /// `[slice][block][degree][bin]`.
+    /// Products, `[slice][block][degree][bin]`.
     products: Buffer<f32>,
 }
 
 impl ColumnProducts {
-    /// `starts` are the first projection of each block, and the number of projections; `factors` are
-    /// `[projection][degree]`.
+    /// Builds the kernel. `starts` are the first projection of each block, and the number of projections at the end;
+    /// `factors` are `[projection][degree]`.
     ///
     /// # Errors
     /// Errors of the device in building the program and allocating memory.
@@ -72,7 +73,7 @@ impl ColumnProducts {
         })
     }
 
-    /// Buffers for so many blocks of projections, and polynomials.
+    /// Returns the buffers for `blocks` blocks of projections and `degrees` polynomials.
     pub fn layout(shape: SinogramShape, blocks: usize, degrees: usize) -> BufferLayout {
         BufferLayout::default()
             .with::<f32>("polynomials", degrees * shape.projections)
@@ -101,12 +102,12 @@ impl ColumnProducts {
         unsafe { launch.run(&global, Some(&[width, parts, 1])) }.map(drop)
     }
 
-    /// The products, `[slice][block][degree][bin]`, on the device.
+    /// Returns the products on the device, `[slice][block][degree][bin]`.
     pub fn products(&self) -> &Buffer<f32> {
         &self.products
     }
 
-    /// The factors, `[projection][degree]`, on the device.
+    /// Returns the factors on the device, `[projection][degree]`.
     pub(super) fn factors(&self) -> &Buffer<f32> {
         &self.factors
     }
@@ -122,19 +123,19 @@ impl ColumnProducts {
     }
 }
 
-/// Adds profiles over the bins to the rows of blocks of projections.
+/// The kernel that adds profiles over the bins to the rows of blocks of projections.
 pub struct AddedProfiles {
     kernel: Kernel,
     group: usize,
     shape: SinogramShape,
     blocks: usize,
     block_of: Buffer<i32>,
-    /// `[slice][block][bin]`.
+    /// Profiles, `[slice][block][bin]`.
     profiles: Buffer<f32>,
 }
 
 impl AddedProfiles {
-    /// `block_of` is the block of each projection.
+    /// Builds the kernel; `block_of` is the block of each projection.
     ///
     /// # Errors
     /// Errors of the device in building the program and allocating memory.
@@ -160,7 +161,7 @@ impl AddedProfiles {
         })
     }
 
-    /// Buffers for so many blocks of projections.
+    /// Returns the buffers for `blocks` blocks of projections.
     pub fn layout(shape: SinogramShape, blocks: usize) -> BufferLayout {
         BufferLayout::default()
             .with::<i32>("blocks of projections", shape.projections)

@@ -1,4 +1,5 @@
-//! Samples of rows as they are stored: how many a device gets at once, how they lie in memory, and how kernels read them.
+//! Samples of rows as they are stored: how many a device gets at once, their order in memory, and how kernels read
+//! them.
 
 use crate::error::{Error, Result};
 use crate::kernel::{SampleForm, SampleKind};
@@ -6,22 +7,23 @@ use crate::source::{SampleType, StoredSamples};
 use opencl3::event::Event;
 use opencl3::memory::Buffer;
 
-/// Most of what is corrected at once.
+/// Largest size of a piece, which is corrected at once.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PieceSize {
-    /// Corrected rows, each of `projections`.
+    /// Number of corrected rows, each of `projections` projections.
     pub rows: usize,
     pub projections: usize,
-    /// Rows in which replaced values are counted until the counts are taken.
+    /// Number of rows in which replaced values are counted until the counts are taken.
     pub counted: usize,
-    /// Pieces whose samples are on the device together: so many are copied while kernels wait for the device.
+    /// Number of pieces whose samples are on the device together, so that they are copied while kernels wait for the
+    /// device.
     pub at_once: usize,
 }
 
 /// Samples in a buffer on the device.
 pub struct DeviceSamples<'a> {
     pub(super) values: &'a Buffer<u8>,
-    /// The copy of another queue that brings them.
+    /// The copy that brings the samples, in another queue.
     pub(super) copied: Option<&'a Event>,
 }
 
@@ -31,7 +33,7 @@ impl<'a> From<&'a Buffer<u8>> for DeviceSamples<'a> {
     }
 }
 
-/// How the samples of a piece lie in memory.
+/// Order of the samples of a piece in memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SampleOrder {
     /// `[projection][row][bin]`, from projections.
@@ -40,7 +42,7 @@ pub enum SampleOrder {
     Sinograms,
 }
 
-/// How kernels read samples.
+/// Returns the form in which kernels read samples.
 pub(super) fn sample_form(stored: StoredSamples) -> Result<SampleForm> {
     let kind = match stored.sample {
         SampleType::U8 | SampleType::U16 | SampleType::U32 => SampleKind::Unsigned,

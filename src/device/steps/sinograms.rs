@@ -1,4 +1,4 @@
-//! Sinograms on a device, between what corrects them and the filter.
+//! Sinograms on a device, between their correction and the filter.
 
 use super::{Session, cl_error};
 use crate::error::{Error, Result};
@@ -22,17 +22,17 @@ pub struct SinogramBatch<'a> {
 }
 
 impl<'a> SinogramBatch<'a> {
-    /// Values of a sinogram.
+    /// Returns the number of values of a sinogram.
     pub fn sinogram_len(&self) -> usize {
         self.projections * self.bins
     }
 
-    /// As many sinograms of this size at the start of another buffer.
+    /// Returns a batch of as many sinograms of the same size at the start of another buffer.
     pub fn in_buffer<'b>(&self, values: &'b Buffer<f32>) -> SinogramBatch<'b> {
         SinogramBatch { values, first: 0, slices: self.slices, projections: self.projections, bins: self.bins }
     }
 
-    /// The same in parts of at most so many sinograms.
+    /// Divides the batch into parts of at most `most` sinograms.
     pub fn parts(&self, most: usize) -> impl Iterator<Item = SinogramBatch<'a>> + use<'a> {
         let all = *self;
         (0..all.slices).step_by(most.max(1)).map(move |start| SinogramBatch {
@@ -42,7 +42,7 @@ impl<'a> SinogramBatch<'a> {
         })
     }
 
-    /// Copies them to others of this size, in another buffer.
+    /// Copies the sinograms to others of the same size, in another buffer.
     ///
     /// # Errors
     /// [`Error::Internal`] if a buffer is too small, and errors of the device.
@@ -61,7 +61,7 @@ impl<'a> SinogramBatch<'a> {
             .map_err(|e| cl_error("copying sinograms", session.device_name(), ClError(e)))
     }
 
-    /// Checks that the buffer holds all of them.
+    /// Checks that the buffer holds all sinograms of the batch.
     ///
     /// # Errors
     /// [`Error::Internal`] if it does not.
@@ -71,7 +71,7 @@ impl<'a> SinogramBatch<'a> {
 }
 
 impl Session {
-    /// A buffer of `count` values that only kernels use; `what` names it in messages.
+    /// Allocates a buffer of `count` values that only kernels use; `what` names it in messages.
     ///
     /// # Errors
     /// [`Error::Memory`] if it cannot be allocated.

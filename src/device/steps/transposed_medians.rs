@@ -5,12 +5,12 @@ use crate::error::{Error, Result};
 use crate::kernel::generate_transposed_medians;
 use opencl3::kernel::Kernel;
 
-/// Windows that fit between the first and the last column of a segment: the first window costs more than the others.
+/// Number of windows between the first and the last column of a segment: the first window costs more than the others.
 const WINDOWS: usize = 8;
-/// Most columns of a segment.
+/// Largest number of columns of a segment.
 const LONGEST: usize = 512;
 
-/// Running medians with windows of one size.
+/// The kernel for running medians with windows of one size.
 pub struct RunningMedians {
     kernel: Kernel,
     group: usize,
@@ -18,7 +18,7 @@ pub struct RunningMedians {
 }
 
 impl RunningMedians {
-    /// `size` is an odd number of columns.
+    /// Builds the kernel for windows of `size` columns, an odd number.
     ///
     /// # Errors
     /// [`Error::Internal`] for an even number, and errors of the device in building the program.
@@ -35,8 +35,8 @@ impl RunningMedians {
         })
     }
 
-    /// Medians of the values of `columns` around each along bins, mirrored at the ends, to `out`, another buffer. Both
-    /// are `[slice][bin][projection]`.
+    /// Computes the medians of the values of `columns` around each value along bins, mirrored at the ends, into `out`,
+    /// another buffer. Both are `[slice][bin][projection]`.
     ///
     /// # Errors
     /// [`Error::Internal`] if a buffer is too small, and errors of the device.

@@ -6,12 +6,15 @@ use crate::kernel::generate_wavelet;
 use opencl3::kernel::Kernel;
 use opencl3::memory::Buffer;
 
-/// Values of a column that a work-item computes at most, and items that there should be before it takes more than a few.
+/// Largest number of values of a column that a work-item computes.
 const MOST_PLACES: usize = 32;
+/// Number of values of a column that a work-item computes where there are few items.
 const FEW_PLACES: usize = 4;
+/// Number of items that there should be before an item computes more than [`FEW_PLACES`] values.
 const ENOUGH_ITEMS: usize = 1 << 17;
 
-/// The wavelet transform with a pair of filters, with values mirrored at both ends. Images are `[slice][row][column]`.
+/// The kernels for the wavelet transform with a pair of filters, with values mirrored at both ends. Images are
+/// `[slice][row][column]`.
 pub struct WaveletTransform {
     down_columns: Kernel,
     down_rows: Kernel,
@@ -24,7 +27,7 @@ pub struct WaveletTransform {
 }
 
 impl WaveletTransform {
-    /// With the filters of the inverse transform.
+    /// Builds the kernels from the filters of the inverse transform.
     ///
     /// # Errors
     /// Errors of the device in building the program.
@@ -47,24 +50,24 @@ impl WaveletTransform {
         })
     }
 
-    /// Buffers for filters of so many taps.
+    /// Returns the buffers for filters of `taps` taps.
     pub fn layout(taps: usize) -> BufferLayout {
         BufferLayout::default().with::<f32>("wavelets", 2 * taps)
     }
 
-    /// Number of coefficients for `count` values.
+    /// Returns the number of coefficients for `count` values.
     fn halved(&self, count: usize) -> usize {
         (count + self.taps - 1) / 2
     }
 
-    /// How many of the `places` of each of `columns` columns a work-item computes.
+    /// Returns how many of the `places` of each of `columns` columns a work-item computes.
     fn places(places: usize, columns: usize) -> usize {
         (places * columns / ENOUGH_ITEMS).clamp(FEW_PLACES, MOST_PLACES)
     }
 
-    /// Low-pass coefficients of columns, `[slice][coefficient][column]`, of images that are padded by `pad` values on each
-    /// side: rows by their outermost values, columns by their `means`, `[slice][column]`. Values that are not finite count
-    /// as 0.
+    /// Computes low-pass coefficients of columns, `[slice][coefficient][column]`, of images that are padded by `pad`
+    /// values on each side: rows by their outermost values, columns by their `means`, `[slice][column]`. Values that
+    /// are not finite count as 0.
     ///
     /// # Errors
     /// [`Error::Internal`] if a buffer is too small, and errors of the device.
@@ -100,7 +103,7 @@ impl WaveletTransform {
         unsafe { launch.run(&global, Some(&[self.group, 1, 1])) }.map(drop)
     }
 
-    /// Coefficients of rows of `coarse`, low-pass and high-pass, `[slice][row][coefficient]`.
+    /// Computes low-pass and high-pass coefficients of rows of `coarse`, `[slice][row][coefficient]`.
     ///
     /// # Errors
     /// [`Error::Internal`] if a buffer is too small, and errors of the device.
@@ -130,7 +133,7 @@ impl WaveletTransform {
         unsafe { launch.run(&[width.next_multiple_of(self.group), rows, slices], Some(&[self.group, 1, 1])) }.map(drop)
     }
 
-    /// The inverse of [`down_rows`](Self::down_rows) into `coarse`; without low-pass coefficients for these being 0.
+    /// Inverts [`down_rows`](Self::down_rows) into `coarse`; without `low`, the low-pass coefficients are taken as 0.
     ///
     /// # Errors
     /// [`Error::Internal`] if a buffer is too small, and errors of the device.
@@ -163,8 +166,8 @@ impl WaveletTransform {
         unsafe { launch.run(&[pairs, rows, slices], Some(&[self.group, 1, 1])) }.map(drop)
     }
 
-    /// The inverse of [`down_columns`](Self::down_columns) without the padding: put into `images`, or `subtracted` from
-    /// them, of which values that are not finite become 0, before and after.
+    /// Inverts [`down_columns`](Self::down_columns) without the padding. The result is stored in `images`, or
+    /// `subtracted` from them, and values that are not finite become 0, before and after.
     ///
     /// # Errors
     /// [`Error::Internal`] if a buffer is too small, and errors of the device.
@@ -198,7 +201,7 @@ impl WaveletTransform {
         unsafe { launch.run(&global, Some(&[self.group, 1, 1])) }.map(drop)
     }
 
-    /// Replaces values of images that are not finite by 0: all that is left to do without any level.
+    /// Replaces values of images that are not finite by 0, the only change to make without any level.
     ///
     /// # Errors
     /// [`Error::Internal`] if the buffer is too small, and errors of the device.
