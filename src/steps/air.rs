@@ -9,7 +9,7 @@ use serde_with::{DeserializeFromStr, SerializeDisplay};
 use std::fmt;
 use std::str::FromStr;
 
-/// Where every projection contains only air.
+/// The part of every projection that contains only air.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, SerializeDisplay, DeserializeFromStr)]
 pub enum Air {
     /// Numbers of bins at the left and right end of each row; one of them may be 0.
@@ -18,7 +18,7 @@ pub enum Air {
     Region(Roi),
 }
 
-/// As `--normalize-air` takes it.
+/// Formats the part as `--normalize-air` takes it.
 impl fmt::Display for Air {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -29,7 +29,7 @@ impl fmt::Display for Air {
 }
 
 impl Air {
-    /// Whether projections of `bins` x `rows` hold it.
+    /// Checks that projections of `bins` x `rows` contain the part.
     fn check(&self, bins: usize, rows: usize) -> Result<()> {
         let (fits, what) = match *self {
             Air::Sides(left, right) => (left.saturating_add(right) <= bins, format!("{left} and {right} bins")),
@@ -47,7 +47,7 @@ impl Air {
     }
 }
 
-/// As `--normalize-air` takes it.
+/// Reads the part as `--normalize-air` takes it.
 impl FromStr for Air {
     type Err = Error;
 
@@ -103,7 +103,8 @@ impl Step for Option<Air> {
     }
 }
 
-/// Mean transmission of a region in every projection; 1 if there is no light, so that the projection does not change.
+/// Returns the mean transmission of a region in every projection; 1 if there is no light, so that the projection does
+/// not change.
 fn levels(region: Roi, data: &Data, before: &RowSteps) -> Result<Vec<f64>> {
     let projections = &data.stacks.data;
     let (bins, height) = (projections.width(), projections.height());
@@ -163,7 +164,7 @@ impl AirLevels {
 }
 
 /// Divides a row of transmissions by the line through the means of its `left` and `right` outermost bins, each at the
-/// middle of its bins; by one mean if the other side has no bins. A row without light there does not change.
+/// middle of its bins; by one mean if the other side has no bins. A row without light in these bins does not change.
 fn normalize_sides(row: &mut [f32], left: usize, right: usize) {
     let bins = row.len();
     let level = |values: &[f32]| mean(values).filter(|level| *level > 0.0);
@@ -185,7 +186,7 @@ fn normalize_sides(row: &mut [f32], left: usize, right: usize) {
     }
 }
 
-/// The mean, if it is finite.
+/// Returns the mean, if it is finite.
 fn mean(values: &[f32]) -> Option<f64> {
     let sum = values.iter().map(|v| f64::from(*v)).sum::<f64>();
     Some(sum / values.len() as f64).filter(|mean| mean.is_finite())

@@ -1,22 +1,23 @@
-//! Light of projections: mean transmissions, and projections that have no beam.
+//! Light of projections: mean transmissions, and projections without beam.
 
 use std::collections::BTreeMap;
 use std::ops::AddAssign;
 
-/// Transmissions beyond this, either way, count as this: they are bright single pixels.
+/// Limit of the magnitude of transmissions in a mean: larger ones, which are bright single pixels, count as this.
 pub const MOST_TRANSMISSION: f32 = 4.0;
 
-/// Units of a level in a transmission of 1.
+/// Level of a transmission of 1.
 pub const LEVEL_UNITS: f32 = 4096.0;
 
 /// Share of the median level below which a projection may have no beam.
 const DARK: f64 = 0.05;
 
-/// Least ratio to the level of a neighbour: samples do not become opaque from one projection to the next.
+/// Smallest ratio of the level of a neighbour to that of a projection without beam: samples do not become opaque from
+/// one projection to the next.
 const JUMP: f64 = 3.0;
 
-/// Mean transmission of every projection, added up over rows. The levels are whole numbers of [`LEVEL_UNITS`], so that sums
-/// do not depend on the order.
+/// Mean transmission of every projection, added up over rows. A level is a whole number, [`LEVEL_UNITS`] for a
+/// transmission of 1, so that sums do not depend on the order.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct BeamLevels(BTreeMap<usize, i64>);
 
@@ -26,7 +27,8 @@ impl BeamLevels {
         *self.0.entry(projection).or_default() += level;
     }
 
-    /// Projections without beam, ascending: much darker than most, and from one projection to the next.
+    /// Returns the projections without beam, ascending: much darker than most, and darker from one projection to the
+    /// next.
     pub fn lost(&self) -> Vec<usize> {
         let levels: Vec<(usize, f64)> = self.0.iter().map(|(&p, &level)| (p, level as f64)).collect();
         let mut sorted: Vec<f64> = levels.iter().map(|(_, level)| *level).collect();
@@ -61,7 +63,7 @@ impl AddAssign for BeamLevels {
     }
 }
 
-/// Mean transmission of a row, in [`LEVEL_UNITS`].
+/// Returns the mean transmission of a row, in units of which [`LEVEL_UNITS`] are a transmission of 1.
 pub fn level(values: &[f32]) -> i64 {
     const LANES: usize = 16;
     let mut lanes = [0f32; LANES];
@@ -75,7 +77,7 @@ pub fn level(values: &[f32]) -> i64 {
     (sum / values.len().max(1) as f32 * LEVEL_UNITS).round() as i64
 }
 
-/// Ascending numbers as `--exclude` takes them: `3,60..=74`.
+/// Formats ascending numbers as `--exclude` takes them: `3,60..=74`.
 pub fn ranges(numbers: &[usize]) -> String {
     let runs = numbers.chunk_by(|a, b| a + 1 == *b);
     let texts: Vec<String> = runs

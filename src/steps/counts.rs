@@ -20,12 +20,12 @@ pub struct ClampedCounts {
 }
 
 impl ClampedCounts {
-    /// Total number.
+    /// Returns the total number of replaced values.
     pub fn total(&self) -> u64 {
         self.non_positive + self.dead + self.non_finite
     }
 
-    /// Refuses a result of which most values were replaced: it says nothing of the sample.
+    /// Rejects a result of which most values were replaced, as it says nothing of the sample.
     ///
     /// # Errors
     /// [`Error::Input`] with the numbers, of `values` that were corrected.
@@ -53,7 +53,7 @@ impl AddAssign for ClampedCounts {
     }
 }
 
-/// Counts of what the steps replaced in a part of the data. Sums do not depend on the order.
+/// Counts of the values that the steps replaced in a part of the data. Sums do not depend on the order.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Counts {
     pub clamped: ClampedCounts,
@@ -65,7 +65,7 @@ pub struct Counts {
     pub saturated: u64,
     /// Projections with a row without any light.
     pub unlit: BTreeSet<usize>,
-    /// How much light projections have, where -log is taken.
+    /// Light of the projections, where -log is taken.
     pub beam: BeamLevels,
     pub defects: DefectCounts,
 }
@@ -105,7 +105,7 @@ pub struct Repairs {
     pub outliers: u64,
     /// Number of counts at the largest value of their sample type, which are not changed.
     pub saturated: u64,
-    /// The same for the mean or median flat field.
+    /// Number of pixels of the mean or median flat fields at the largest value of their sample type.
     pub saturated_flats: u64,
     /// Projections without beam, or with a row without any light, ascending.
     pub unlit: Vec<usize>,

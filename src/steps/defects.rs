@@ -11,9 +11,9 @@ const MOST: f64 = 0.01;
 /// Replaced values by row and, in watched projections, by bin.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct DefectCounts {
-    /// By row, for rows in which any was replaced.
+    /// Number of replaced values of each row that has any.
     rows: BTreeMap<usize, u64>,
-    /// How often each bin of a row was replaced, for rows in which any was.
+    /// How often each bin was replaced, for rows in which any bin was.
     bins: BTreeMap<usize, Vec<u32>>,
 }
 
@@ -33,7 +33,7 @@ impl DefectCounts {
         }
     }
 
-    /// Adds how often each bin of a row was replaced.
+    /// Adds the numbers of times that each bin of a row was replaced.
     pub fn add_row(&mut self, row: usize, counts: &[u32]) {
         let sums = self.bins.entry(row).or_insert_with(|| vec![0; counts.len()]);
         sums.iter_mut().zip(counts).for_each(|(sum, count)| *sum += count);
@@ -57,14 +57,14 @@ pub struct Defects {
     /// Number of values of a row over all projections.
     values: f64,
     bins: usize,
-    /// Which projections are watched: spread evenly over those that are used.
+    /// True for each projection that is watched; watched projections are spread evenly over the used ones.
     watched: Vec<bool>,
     /// Number of watched projections.
     count: usize,
 }
 
 impl Defects {
-    /// For projections with these ascending numbers and rows of `bins`.
+    /// Returns the limits for projections with the ascending numbers `used` and rows of `bins`.
     pub fn new(used: &[usize], bins: usize) -> Self {
         let count = used.len().min(WATCHED);
         let mut watched = vec![false; used.last().map_or(0, |last| last + 1)];
@@ -74,13 +74,13 @@ impl Defects {
         Defects { values: (used.len() * bins) as f64, bins, watched, count }
     }
 
-    /// Whether the bins of a projection are counted with [`DefectCounts::add_bins`].
+    /// Reports whether the bins of a projection are counted with [`DefectCounts::add_bins`].
     pub fn watches(&self, projection: usize) -> bool {
         self.watched.get(projection).copied().unwrap_or(false)
     }
 
-    /// Rows in which more than 1 % of the values were replaced, ascending; not those of the projections `lost`, of which all
-    /// may be.
+    /// Returns the rows in which more than 1 % of the values were replaced, ascending. Values of the projections
+    /// `lost`, all of which may have been replaced, do not count.
     pub fn spoilt_rows(&self, counts: &DefectCounts, lost: &[usize]) -> Vec<usize> {
         let of_lost = (lost.len() * self.bins) as f64;
         let most = of_lost + MOST * (self.values - of_lost).max(0.0);
@@ -88,8 +88,8 @@ impl Defects {
         spoilt.map(|(row, _)| *row).collect()
     }
 
-    /// Row and bin of values that were replaced in more than half of the watched projections, ascending, however often that was
-    /// in the projections `lost`.
+    /// Returns row and bin of the values that were replaced in more than half of the watched projections, ascending,
+    /// however often they were replaced in the projections `lost`.
     pub fn failing_bins(&self, counts: &DefectCounts, lost: &[usize]) -> Vec<(usize, usize)> {
         let lost = lost.iter().filter(|&&projection| self.watches(projection)).count();
         let failing = |(&row, counts): (&usize, &Vec<u32>)| -> Vec<(usize, usize)> {

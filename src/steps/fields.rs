@@ -13,7 +13,7 @@ use multiversion::multiversion;
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
-/// How fields are used, if there are any.
+/// Parameters of the field correction, if there are fields.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct FieldCorrection {
     /// Factor on the dark field, for darks with another exposure time.
@@ -64,19 +64,19 @@ impl Step for FieldCorrection {
     }
 }
 
-/// Converts counts to finite transmissions; without fields the data already are transmissions or line integrals, and are
-/// only made finite. Values that the filter cannot carry count as not finite.
+/// Converts counts to finite transmissions; without fields the data already are transmissions or line integrals, and
+/// are only made finite. Values that the filter cannot carry count as not finite.
 struct Transmission {
     fields: Option<Fields>,
-    /// Whether -log follows.
+    /// True if -log follows.
     minus_log: bool,
-    /// Whether it is taken of other values, so that it is not known here which of them have none.
+    /// True if other steps precede -log, so that it is not known here which values have none.
     later: bool,
-    /// The largest count of the sample type.
+    /// Largest count of the sample type.
     saturation: Option<f32>,
-    /// What the user should know about the fields.
+    /// Remarks to the user about the fields.
     remarks: Vec<Remark>,
-    /// Largest magnitude of a value that the filter and back projection carry.
+    /// Largest magnitude of a value that the filter and back-projection carry.
     largest: f32,
 }
 
@@ -134,7 +134,7 @@ impl RowStep for Transmission {
 }
 
 impl Transmission {
-    /// Whether a count, or the value in its place, of a bin of a row is replaced.
+    /// Reports whether a count of a bin of a row, or the value in its place, is replaced.
     fn replaces(&self, count: f32, row: usize, bin: usize, progress: f32) -> bool {
         let transmission = match &self.fields {
             Some(fields) => fields.transmission(count, row * fields.width + bin, progress, self.largest),
@@ -144,7 +144,7 @@ impl Transmission {
             .is_none_or(|value| !is_carried(value, self.largest) || self.minus_log && !self.later && value <= 0.0)
     }
 
-    /// Whether -log follows at once and some transmissions have no logarithm.
+    /// Reports whether -log follows at once and some transmissions have no logarithm.
     fn without_logarithm(&self, values: &[f32]) -> bool {
         // without a branch per value, so that the loop vectorises
         self.minus_log && !self.later && values.iter().fold(false, |any, value| any | (*value <= 0.0))
@@ -167,14 +167,14 @@ impl Fields {
         FieldImages { flat: &self.flat, flat2: self.flat2.as_deref(), dark: &self.dark }
     }
 
-    /// Number of pixels of the flat fields with at least this many counts.
+    /// Returns the number of pixels of the flat fields with at least `counts` counts.
     fn saturated(&self, counts: f32) -> u64 {
         let all = self.flat.iter().chain(self.flat2.iter().flatten());
         all.filter(|&&value| value >= counts).count() as u64
     }
 
-    /// Reads and combines the fields, if there are flats, after applying the steps `before` to their frames; they must have
-    /// the size of the projections. Without darks the dark level is 0.
+    /// Reads and combines the fields, if there are flats, after applying the steps `before` to their frames, which must
+    /// have the size of the projections. Without darks the dark level is 0.
     fn read(data: &Data, before: &RowSteps, remarks: &mut Vec<Remark>) -> Result<Option<Fields>> {
         let Stacks { data: projections, flats, flats2, darks, .. } = data.stacks;
         let Some(flats) = flats else { return Ok(None) };
@@ -216,7 +216,7 @@ impl Fields {
         Ok(Some(Fields { width, flat: flat.values, flat2: flat2.map(|flat| flat.values), dark }))
     }
 
-    /// Refuses flats that are not brighter than the darks, all in all.
+    /// Rejects flats whose mean is not above that of the darks.
     fn expect_beam(&self, stacks: &Stacks, dark_scale: Option<f32>) -> Result<()> {
         let (flat, dark) = (level_of(&self.flat), level_of(&self.dark));
         let flat = self.flat2.as_ref().map_or(flat, |after| flat.min(level_of(after)));
@@ -232,7 +232,7 @@ impl Fields {
         )))
     }
 
-    /// Refuses these rows if the flats are not above the darks in more than half of their pixels.
+    /// Rejects rows if the flats are not above the darks in more than half of their pixels.
     fn expect_light(&self, rows: &[usize]) -> Result<()> {
         let of_row = |row: usize| row * self.width..(row + 1) * self.width;
         let dead = |at: usize| {
@@ -252,15 +252,15 @@ impl Fields {
         )))
     }
 
-    /// The same with the dark level multiplied by `scale`, for darks with another exposure time.
+    /// Returns the fields with the dark level multiplied by `scale`, for darks with another exposure time.
     fn with_dark_scale(mut self, scale: f32) -> Self {
         self.dark.iter_mut().for_each(|dark| *dark *= scale);
         self
     }
 
-    /// Converts detector row `row` to transmissions in place; `progress` in 0..=1 is the position of the projection between
-    /// the flats before and after the scan, and a beam of more than `largest` is none. Returns the number of bins without
-    /// light in the flat field.
+    /// Converts detector row `row` to transmissions in place. `progress` in 0..=1 is the position of the projection
+    /// between the flats before and after the scan; a beam of more than `largest` counts as no light. Returns the
+    /// number of bins without light in the flat field.
     fn correct(&self, values: &mut [f32], row: usize, progress: f32, largest: f32) -> u64 {
         let at = row * self.width..(row + 1) * self.width;
         let (flat, dark) = (&self.flat[at.clone()], &self.dark[at.clone()]);
@@ -268,7 +268,7 @@ impl Fields {
         transmissions(values, flat, flat2, progress, dark, largest)
     }
 
-    /// The transmission of one count, as by `correct`; `None` if the flat is not above the dark.
+    /// Returns the transmission of one count, as computed by `correct`; `None` if the flat is not above the dark.
     fn transmission(&self, count: f32, at: usize, progress: f32, largest: f32) -> Option<f32> {
         let (first, dark) = (self.flat[at], self.dark[at]);
         let second = self.flat2.as_ref().map_or(first, |flat| flat[at]);
@@ -280,8 +280,8 @@ impl Fields {
 // The following functions are also compiled for newer processors with wider vectors. Results are the same: rounding does
 // not change.
 
-/// Converts counts to transmissions with the flat field between `first` and `second` at `progress`; returns the number
-/// without light in the flat field.
+/// Converts counts to transmissions, with the flat field at `progress` between `first` and `second`; returns the number
+/// of bins without light in the flat field.
 #[multiversion(targets("x86_64+avx2"))]
 fn transmissions(values: &mut [f32], first: &[f32], second: &[f32], progress: f32, dark: &[f32], largest: f32) -> u64 {
     let mut dead = 0u32;
@@ -295,7 +295,7 @@ fn transmissions(values: &mut [f32], first: &[f32], second: &[f32], progress: f3
     dead.into()
 }
 
-/// Whether the filter and back projection carry a value; false for NaN.
+/// Reports whether the filter and back-projection carry a value; false for NaN.
 #[inline(always)]
 fn is_carried(value: f32, largest: f32) -> bool {
     value.abs() <= largest
@@ -313,37 +313,37 @@ fn finite(values: &mut [f32], instead: f32, largest: f32) -> u64 {
     non_finite.into()
 }
 
-/// The mean of finite values; 0 if there are none.
+/// Returns the mean of finite values; 0 if there are none.
 fn level_of(values: &[f32]) -> f64 {
     let (sum, count) = sum_of(values);
     sum / count.max(1) as f64
 }
 
-/// Sum and number of finite values.
+/// Returns sum and number of finite values.
 fn sum_of(values: &[f32]) -> (f64, u64) {
     let finite = values.iter().filter(|value| value.is_finite());
     finite.fold((0.0, 0), |(sum, count), &value| (sum + f64::from(value), count + 1))
 }
 
-/// A field from several frames.
+/// A field that was combined from several frames.
 struct CombinedField {
     values: Vec<f32>,
     /// Mean of every frame.
     levels: Vec<f64>,
 }
 
-/// Flats and darks, with what became of them.
+/// Stacks of flats and darks, with the fields that were combined from them.
 #[derive(Clone, Copy)]
 struct FieldFrames<'a> {
     flats: Option<(&'a Stack, &'a CombinedField)>,
     darks: Option<(&'a Stack, &'a CombinedField)>,
 }
 
-/// Most frames that a message names.
+/// Largest number of frames that a message names.
 const NAMED: usize = 4;
 
 impl FieldFrames<'_> {
-    /// Frames whose level is far from that of the others, unless a median leaves them out.
+    /// Returns remarks on frames whose level is far from that of the others, unless a median leaves them out.
     fn doubts(&self, median: bool) -> Vec<Remark> {
         let levels = |frames: Option<(&Stack, &CombinedField)>| frames.map(|(_, field)| field.levels.clone());
         let (flats, darks) = (levels(self.flats).unwrap_or_default(), levels(self.darks).unwrap_or_default());
@@ -377,30 +377,31 @@ impl FieldFrames<'_> {
     }
 }
 
-/// Share of the beam that the mean of a flat, or of a dark, may be away from that of the others. Beams change from frame to
-/// frame, dark levels hardly do.
+/// Share of the beam by which the mean of a flat may differ from that of the others. Beams change from frame to frame.
 const ODD_FLAT: f64 = 0.3;
+/// Share of the beam by which the mean of a dark may differ from that of the others. Dark levels hardly change.
 const ODD_DARK: f64 = 0.05;
 
-/// The median level; of two in the middle the higher one, for flats: a closed shutter is more likely than too much light.
+/// Returns the median level of flats; of two in the middle the higher one, as a closed shutter is more likely than too
+/// much light.
 fn bright(levels: &[f64]) -> f64 {
     let mut sorted = levels.to_vec();
     sorted.sort_by(f64::total_cmp);
     sorted.get(sorted.len() / 2).copied().unwrap_or(0.0)
 }
 
-/// The same for darks: of two in the middle the lower one.
+/// Returns the median level of darks; of two in the middle the lower one.
 fn dim(levels: &[f64]) -> f64 {
     let negative: Vec<f64> = levels.iter().map(|level| -level).collect();
     -bright(&negative)
 }
 
-/// Frames whose level is more than `most` away from the `usual` one.
+/// Returns the frames whose level is more than `most` away from the `usual` one, and the usual level.
 fn odd(levels: &[f64], usual: f64, most: f64) -> (Vec<usize>, f64) {
     ((0..levels.len()).filter(|&i| (levels[i] - usual).abs() > most).collect(), usual)
 }
 
-/// Mean or median over all pages, pixel by pixel, after applying the steps `before` to the frames.
+/// Returns the mean or median over all pages, pixel by pixel, after applying the steps `before` to the frames.
 fn combine(stack: &Stack, median: bool, before: &RowSteps) -> Result<CombinedField> {
     let (width, height, frames) = (stack.width(), stack.height(), stack.len());
     let mut field = vec![0f32; width * height];
@@ -443,7 +444,7 @@ fn median_of(values: &mut [f32]) -> f32 {
     if values.len() % 2 == 1 { values[middle] } else { 0.5 * (values[middle - 1] + values[middle]) }
 }
 
-/// Position of a projection between the flats before and after the scan, 0 to 1.
+/// Returns the position of a projection between the flats before and after the scan, 0 to 1.
 pub(super) fn progress(projection: usize, projections: usize) -> f32 {
     projection as f32 / projections.saturating_sub(1).max(1) as f32
 }
@@ -462,7 +463,7 @@ mod tests {
         Some(Fields { width: flat.len(), flat: flat.to_vec(), flat2, dark: dark.to_vec() })
     }
 
-    /// A row of projection number `projection` of `projections`, and what was replaced in it.
+    /// Returns the corrected row of projection `projection` of `projections`, and the counts of replaced values.
     fn corrected(
         fields: Option<Fields>,
         minus_log: bool,

@@ -10,11 +10,11 @@ use serde::{Deserialize, Serialize};
 /// Smallest transmission of which -log is taken (13.8); smaller values are raised to it.
 pub const SMALLEST_TRANSMISSION: f32 = 1e-6;
 
-/// Whether -log is taken.
+/// The choice whether -log is taken.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Logarithm {
-    /// If there are flat fields.
+    /// Taken if there are flat fields.
     #[default]
     WithFlats,
     Always,
@@ -22,7 +22,7 @@ pub enum Logarithm {
 }
 
 impl Logarithm {
-    /// Whether -log is taken of data with or without flat fields.
+    /// Reports whether -log is taken of data with or without flat fields.
     pub fn is_taken(self, has_flats: bool) -> bool {
         match self {
             Logarithm::WithFlats => has_flats,
@@ -45,7 +45,7 @@ impl Step for Logarithm {
         })
     }
 
-    /// None, as it depends on the data, see [`Preparation::minus_log`](super::Preparation::minus_log).
+    /// Returns `None`, as the value depends on the data, see [`Preparation::minus_log`](super::Preparation::minus_log).
     fn value(&self) -> Option<String> {
         None
     }
@@ -59,7 +59,7 @@ impl Step for Logarithm {
     }
 }
 
-/// -log of every value.
+/// The step that takes -log of every value.
 pub(super) struct MinusLog;
 
 impl RowStep for MinusLog {
@@ -80,8 +80,8 @@ impl RowStep for MinusLog {
     }
 }
 
-/// -log of all values; returns how many were at or below 0. Also compiled for newer processors with wider vectors, with the
-/// same results.
+/// Takes -log of all values; returns how many were at or below 0. Also compiled for newer processors with wider
+/// vectors, with the same results.
 #[multiversion(targets("x86_64+avx2"))]
 fn logarithms(values: &mut [f32]) -> u64 {
     let mut non_positive = 0u32;

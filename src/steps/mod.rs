@@ -51,7 +51,7 @@ macro_rules! steps {
         }
 
         impl Steps {
-            /// Reads them from their flags.
+            /// Reads the steps from their flags.
             ///
             /// # Errors
             /// [`Error::Usage`](crate::error::Error::Usage) for invalid values.
@@ -86,17 +86,18 @@ steps! {
     stripes: Vec<Stripes>,
 }
 
-/// Smallest and largest number of rows of a block: small blocks are mostly halo, large ones need much memory.
+/// Smallest number of rows of a block: small blocks are mostly halo.
 const LEAST_BLOCK: usize = 16;
+/// Largest number of rows of a block: large blocks need much memory.
 const MOST_BLOCK: usize = 128;
 
 impl Steps {
-    /// Flags, without dashes, and values of the requested steps, in the order in which they are applied.
+    /// Returns flags, without dashes, and values of the requested steps, in the order in which they are applied.
     pub fn flags(&self) -> Vec<(&'static str, String)> {
         self.all().into_iter().filter_map(|step| Some((step.flag(), step.value()?))).collect()
     }
 
-    /// The steps on projections as images, for complete projections of `bins` x `height`.
+    /// Returns the steps on projections as images, for complete projections of `bins` x `height`.
     pub fn on_images(&self, bins: usize, height: usize) -> RowSteps {
         let mut steps = RowSteps::default();
         if let Some(tilt) = self.tilt {
@@ -108,12 +109,13 @@ impl Steps {
         steps
     }
 
-    /// Buffers of the steps on sinograms on such a device, so many at a time.
+    /// Returns the buffers of the steps on sinograms on a device, for the sizes and number of sinograms of `shape`.
     pub fn sinogram_layout(&self, target: StepTarget, shape: SinogramShape) -> BufferLayout {
         self.stripes.iter().map(|method| method.layout(target, shape)).fold(BufferLayout::default(), BufferLayout::and)
     }
 
-    /// Number of rows of projections, of `bins` x `height`, that are corrected together, if a step needs blocks.
+    /// Returns the number of rows of projections, of `bins` x `height`, that are corrected together, if a step needs
+    /// blocks.
     fn block(&self, bins: usize, height: usize) -> Option<usize> {
         let steps = self.all();
         let blocks = steps.iter().filter(|step| step.in_blocks());
@@ -125,11 +127,11 @@ impl Steps {
 /// The data to be corrected.
 #[derive(Clone, Copy, Debug)]
 pub struct Scope<'a> {
-    /// Whether fields are medians of their frames instead of means.
+    /// True if fields are medians of their frames, false if they are means.
     pub median: bool,
     /// Numbers of the projections, ascending.
     pub used: &'a [usize],
-    /// Whether complete projections are corrected at once, instead of [`Preparation::block`] rows.
+    /// True if complete projections are corrected at once, instead of [`Preparation::block`] rows.
     pub full_projections: bool,
 }
 
@@ -143,16 +145,16 @@ pub struct Preparation {
     /// Fingerprint of the files of the fields.
     fingerprint: String,
     description: Vec<(&'static str, String)>,
-    /// The largest count of the sample type.
+    /// Largest count of the sample type, if there are flat fields.
     saturation: Option<f32>,
     defects: Defects,
     bins: usize,
-    /// Rows of a projection.
+    /// Number of rows of a projection.
     height: usize,
 }
 
 impl Preparation {
-    /// Reads the fields, and other data that steps need.
+    /// Reads the fields and other data that steps need, and prepares the steps.
     ///
     /// # Errors
     /// Errors of reading, and [`Error::Usage`](crate::error::Error::Usage) when a step does not fit the data.
@@ -190,12 +192,12 @@ impl Preparation {
         })
     }
 
-    /// What the user should know before the data are corrected.
+    /// Returns remarks to the user that are made before the data are corrected.
     pub fn remarks(&self) -> Vec<Remark> {
         self.rows.remarks()
     }
 
-    /// Refuses rows of projections of which the fields leave nothing.
+    /// Rejects rows of projections of which the fields leave nothing.
     ///
     /// # Errors
     /// [`Error::Input`](crate::error::Error::Input) that says what is wrong.
@@ -203,34 +205,34 @@ impl Preparation {
         self.rows.expect_light(rows)
     }
 
-    /// Whether there are flat fields.
+    /// Reports whether there are flat fields.
     pub fn has_fields(&self) -> bool {
         self.has_fields
     }
 
-    /// Whether -log is taken.
+    /// Reports whether -log is taken.
     pub fn minus_log(&self) -> bool {
         self.minus_log
     }
 
-    /// Text that identifies the files of the fields without reading them; empty without fields.
+    /// Returns a text that identifies the files of the fields without reading them; empty without fields.
     pub fn fingerprint(&self) -> &str {
         &self.fingerprint
     }
 
-    /// Number of rows of projections that must be corrected together, in blocks that start at multiples of it, so that
-    /// slices do not depend on how many rows are read at once.
+    /// Returns the number of rows of projections that must be corrected together, in blocks that start at multiples of
+    /// it, so that slices do not depend on how many rows are read at once.
     pub fn block(&self) -> Option<usize> {
         self.block
     }
 
-    /// Number of additional rows above and below that must be read, within the projection; see [`widened`].
+    /// Returns the number of additional rows above and below that must be read, within the projection; see [`widened`].
     pub fn halo(&self) -> usize {
         self.rows.halo()
     }
 
-    /// Corrects rows of a projection in place; of the band only the wanted rows are of use afterwards. They are finite; what
-    /// had to be replaced in those that are counted is added to `counts`.
+    /// Corrects rows of a projection in place. Afterwards only the wanted rows of the band are of use, and they are
+    /// finite. Values replaced in the counted rows are added to `counts`.
     ///
     /// Projections may be corrected in parallel.
     pub fn projection(&self, band: Band, counts: &mut Counts) {
@@ -244,20 +246,22 @@ impl Preparation {
         self.rows.apply(&mut band, counts);
     }
 
-    /// Does the steps on a sinogram `[projection][bin]` of corrected rows in place; what had to be replaced is added to
-    /// `counts`.
+    /// Applies the steps on sinograms to a sinogram `[projection][bin]` of corrected rows in place; replaced values are
+    /// added to `counts`.
     ///
-    /// Sinograms may be taken side by side; each needs [`memory`](Self::memory).
+    /// Sinograms may be processed in parallel; each needs [`memory`](Self::memory).
     pub fn sinogram(&self, values: &mut [f32], counts: &mut Counts) {
         self.sinograms.iter().for_each(|step| step.apply(values, self.bins, counts));
     }
 
-    /// Approximate memory in bytes that [`sinogram`](Self::sinogram) needs besides a sinogram of this many projections.
+    /// Returns the approximate memory in bytes that [`sinogram`](Self::sinogram) needs besides a sinogram of
+    /// `projections` projections.
     pub fn memory(&self, projections: usize) -> usize {
         self.sinograms.iter().map(|step| step.memory(projections, self.bins)).max().unwrap_or(0)
     }
 
-    /// What a device does to rows, if it can do all steps, of the projections `used` of `projections`.
+    /// Returns the correction of rows by a device, for the projections `used` of `projections`; `None` if it cannot do
+    /// all steps.
     pub fn correction(&self, used: &[usize], projections: usize) -> Option<RowCorrection<'_>> {
         let state = |&number: &usize| ProjectionState {
             number,
@@ -272,12 +276,13 @@ impl Preparation {
         (possible && (!images.any() || self.blocks(images, used.len()).is_some())).then_some(correction)
     }
 
-    /// Rows that a device corrects together, if it does steps on images, of so many projections.
+    /// Returns the blocks of rows that a device corrects together, for `projections` projections, if there are steps on
+    /// images.
     pub fn blocks(&self, images: &ImageSteps, projections: usize) -> Option<RowBlocks> {
         images.any().then(|| RowBlocks::new(images, [self.bins, self.height], projections)).flatten()
     }
 
-    /// What a device replaced in some rows of the projections `used`.
+    /// Returns the counts of what a device replaced in some rows of the projections `used`.
     pub fn counts(&self, rows: impl ExactSizeIterator<Item = usize>, used: &[usize], found: &RowCounts) -> Counts {
         let mut counts = Counts { values: (rows.len() * used.len() * self.bins) as u64, ..Counts::default() };
         for (place, (row, found_in)) in rows.zip(&found.rows).enumerate() {
@@ -297,7 +302,8 @@ impl Preparation {
         counts
     }
 
-    /// The steps on sinograms on a device, for at most `slices` sinograms of this many projections at a time.
+    /// Returns the steps on sinograms on a device, for at most `slices` sinograms of `projections` projections at a
+    /// time.
     ///
     /// # Errors
     /// Errors of the device.
@@ -311,12 +317,12 @@ impl Preparation {
         self.sinograms.iter().map(|step| step.on_device(session, shape)).collect()
     }
 
-    /// Description of the fields, -log, and all steps in the order in which they are applied.
+    /// Returns a description of the fields, -log, and all steps in the order in which they are applied.
     pub fn describe(&self) -> Vec<(&'static str, String)> {
         self.description.clone()
     }
 
-    /// Summary of these counts.
+    /// Returns the summary of `counts`.
     pub fn repairs(&self, counts: &Counts) -> Repairs {
         let lost = counts.beam.lost();
         let mut repairs = Repairs {

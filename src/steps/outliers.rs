@@ -11,13 +11,14 @@ use std::str::FromStr;
 
 /// Number of pixels that are sorted in parallel.
 const LANES: usize = 16;
-/// Largest neighbourhood.
+/// Largest width of a neighbourhood in pixels.
 const LARGEST: usize = 15;
 
 /// A thresholded median filter on detector counts.
 ///
-/// A pixel that is brighter than the median of the `size` x `size` pixels around it by more than `threshold` is replaced
-/// by the median; with `both`, also one that is darker by more. Beyond the frame pixels are mirrored.
+/// A pixel that is brighter than the median of the `size` x `size` pixels around it by more than `threshold` is
+/// replaced by the median; with `both`, also one that is darker by more than `threshold`. Beyond the frame pixels are
+/// mirrored.
 #[derive(Clone, Debug, PartialEq, SerializeDisplay, DeserializeFromStr)]
 pub struct Outliers {
     size: usize,
@@ -25,7 +26,7 @@ pub struct Outliers {
     both: bool,
 }
 
-/// As `--remove-outliers` takes it.
+/// Formats the filter as `--remove-outliers` takes it.
 impl fmt::Display for Outliers {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{},{}{}", self.size, self.threshold, if self.both { ",both" } else { "" })
@@ -33,19 +34,19 @@ impl fmt::Display for Outliers {
 }
 
 impl Outliers {
-    /// The same for a device.
+    /// Returns the definition of an outlier for a device.
     pub fn form(&self) -> OutlierForm {
         let Outliers { size, threshold, both } = *self;
         OutlierForm { size, threshold, both }
     }
 
-    /// `size` is odd, 3 to 15 pixels; `threshold` is in counts.
+    /// Returns a filter of `size` pixels, odd and 3 to 15; `threshold` is in counts.
     pub fn new(size: usize, threshold: f32, both: bool) -> Self {
         Outliers { size, threshold, both }
     }
 }
 
-/// As `--remove-outliers` takes it.
+/// Reads the filter as `--remove-outliers` takes it.
 impl FromStr for Outliers {
     type Err = Error;
 
@@ -152,10 +153,11 @@ impl OutlierFilter {
         replaced
     }
 
-    /// Whether one of the pixels in the middle position may be an outlier.
+    /// Reports whether one of the pixels in the middle position may be an outlier.
     ///
-    /// Of `2 m + 1` values `m + 1` are at most the median. A bright outlier is not one of them, so at least one is among the
-    /// `m` positions before it: it is brighter than the darkest of those by more than the threshold. Likewise for dark ones.
+    /// Of `2 m + 1` values, `m + 1` are at most the median. A bright outlier is not one of them, so at least one of
+    /// them is among the `m` positions before the outlier, which is brighter than the darkest of these positions by
+    /// more than the threshold. The same holds for dark outliers.
     #[inline(always)]
     fn suspicious<'a>(&self, at: impl Fn(usize) -> &'a [f32]) -> bool {
         let middle = self.size * self.size / 2;
@@ -220,15 +222,15 @@ fn replace(
     replaced
 }
 
-/// A position beyond either end of `0..length`, mirrored with the outermost value repeated.
+/// Returns the position within `0..length` of one beyond either end, mirrored with the outermost value repeated.
 pub(super) fn mirrored(place: isize, length: usize) -> usize {
     let length = length as isize;
     let folded = place.rem_euclid(2 * length);
     folded.min(2 * length - 1 - folded) as usize
 }
 
-/// Batcher's odd-even merge sort of `n` positions (Knuth, The Art of Computer Programming 3, 5.2.2, algorithm M), without
-/// the comparisons that do not affect the middle position.
+/// Returns Batcher's odd-even merge sort of `n` positions (Knuth, The Art of Computer Programming 3, 5.2.2, algorithm
+/// M), without the comparisons that do not affect the middle position.
 fn median_network(n: usize) -> Vec<(usize, usize)> {
     let mut network = Vec::new();
     let mut p = 1;

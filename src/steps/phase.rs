@@ -47,7 +47,7 @@ pub struct Paganin {
     pub unsharp: Option<Unsharp>,
 }
 
-/// An unsharp mask: the image plus `amount` times its difference to itself under a Gaussian.
+/// An unsharp mask: the image plus `amount` times its difference from the image smoothed by a Gaussian.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Unsharp {
     /// Standard deviation of the Gaussian in pixels.
@@ -78,7 +78,7 @@ impl Unsharp {
     }
 }
 
-/// The value of a required flag, which must be positive.
+/// Returns the value of a required flag, which must be positive.
 fn positive(value: Option<f64>, flag: &str, what: &str) -> Result<f64> {
     match value {
         Some(value) if value.is_finite() && value > 0.0 => Ok(value),
@@ -142,14 +142,15 @@ impl Step for Option<Paganin> {
     }
 }
 
-/// Energies in keV of beams that are used for this, and least ratio of a material.
+/// Usual energies in keV of beams for phase retrieval.
 const ENERGIES: RangeInclusive<f64> = 1.0..=1000.0;
+/// Smallest plausible ratio delta / beta of a material.
 const LEAST_RATIO: f64 = 1.0;
 
-/// Lengths in pixels of filters that change something, and leave something.
+/// Usual lengths of filters in pixels: shorter ones change hardly anything, longer ones leave hardly any details.
 const LENGTHS: RangeInclusive<f64> = 0.2..=100.0;
 
-/// Values for `--phase` that cannot be right.
+/// Returns doubts about values for `--phase` that cannot be right.
 pub fn phase_doubts(given: &StepArgs) -> Vec<Doubt> {
     let mut doubts = Vec::new();
     let energy = given.energy_kev.or(given.of_input.energy_kev).filter(|_| given.phase.is_some());
@@ -172,7 +173,7 @@ pub fn phase_doubts(given: &StepArgs) -> Vec<Doubt> {
 }
 
 impl Paganin {
-    /// Whether the length of its filter is usual.
+    /// Returns a doubt if the length of the filter is unusual.
     fn doubt(&self) -> Option<Doubt> {
         let what = match self.length {
             length if LENGTHS.contains(&length) => return None,
@@ -189,8 +190,9 @@ impl Paganin {
         ))
     }
 
-    /// For photons of `energy_kev`, a detector `distance` behind the sample and pixels of side `pixel` (metres), and a
-    /// material with `delta_beta` = decrement of the refractive index over absorption index. The beam is parallel.
+    /// Returns the filter for photons of `energy_kev`, a detector `distance` behind the sample and pixels of side
+    /// `pixel` (metres), and a material with `delta_beta` = decrement of the refractive index over absorption index.
+    /// The beam is parallel.
     pub fn new(energy_kev: f64, distance: f64, pixel: f64, delta_beta: f64) -> Self {
         let wavelength = HC_KEV_M / energy_kev;
         Paganin { length: (distance * wavelength * delta_beta / (4.0 * PI)).sqrt() / pixel, unsharp: None }
@@ -241,14 +243,14 @@ impl Paganin {
         Ok(paganin)
     }
 
-    /// The factor at the frequency whose square is `k2`, in (radians a pixel)^2.
+    /// Returns the factor at the frequency whose square is `k2`, in (radians a pixel)^2.
     pub fn response(&self, k2: f64) -> f64 {
         let sharpened = self.unsharp.map_or(1.0, |u| 1.0 + u.amount * (1.0 - (-0.5 * u.sigma * u.sigma * k2).exp()));
         sharpened / (1.0 + self.length * self.length * k2)
     }
 
-    /// Number of rows (and bins) on each side of a pixel that its filtered value depends on: those beyond change a
-    /// transmission by less than 1e-5.
+    /// Returns the number of rows (and bins) on each side of a pixel that its filtered value depends on: those beyond
+    /// change a transmission by less than 1e-5.
     ///
     /// Derived from the kernel of the filter across rows, which falls like `exp(-n / L)` for smooth data and, because the
     /// response has a kink at the Nyquist frequency, like `1 / n^2` with alternating sign for noise.
@@ -283,7 +285,7 @@ pub(super) struct PaganinFilter {
     halo: usize,
     bins: usize,
     rows: usize,
-    /// `[frequency along bins][frequency along rows]`, including the scale of the transforms.
+    /// Response of the filter, `[frequency along bins][frequency along rows]`, including the scale of the transforms.
     response: Vec<f32>,
     along_row: Arc<dyn RealToComplex<f32>>,
     back_along_row: Arc<dyn ComplexToReal<f32>>,
@@ -309,7 +311,7 @@ impl RowStep for PaganinFilter {
 }
 
 impl PaganinFilter {
-    /// For bands of at most `rows` wanted rows.
+    /// Prepares the filter for bands of at most `rows` wanted rows.
     pub fn new(paganin: &Paganin, rows: usize, bins: usize) -> Self {
         let halo = paganin.halo();
         let (width, height) = (smooth_length(bins + 2 * halo), smooth_length(rows + 2 * halo));
@@ -334,8 +336,8 @@ impl PaganinFilter {
         }
     }
 
-    /// Filters rows `wanted` of a projection in place; `values` are its rows `read`, `[row][bin]`, finite. Beyond the
-    /// projection its outermost pixels are repeated.
+    /// Filters rows `wanted` of a projection in place; `values` are the rows `read` of the projection, `[row][bin]`,
+    /// finite. Beyond the projection its outermost pixels are repeated.
     fn filter(&self, values: &mut [f32], read: Range<usize>, wanted: Range<usize>) {
         debug_assert!(wanted.len() <= self.rows && values.len() == read.len() * self.bins);
         let (width, height) = (self.along_row.len(), self.across_rows.len());
@@ -405,7 +407,7 @@ impl PaganinFilter {
     }
 }
 
-/// The first length from `least` on that is a product of 2, 3 and 5.
+/// Returns the first length from `least` on that is a product of 2, 3 and 5.
 fn smooth_length(least: usize) -> usize {
     (least.max(1)..)
         .find(|&length| {
@@ -425,7 +427,7 @@ mod tests {
     use rand::{Rng, SeedableRng};
     use rand_chacha::ChaCha8Rng;
 
-    /// The filter by sums over frequencies, on the projection with its outermost pixels repeated `pad` times.
+    /// Filters by sums over frequencies, on the projection with its outermost pixels repeated `pad` times.
     fn reference(values: &[f32], bins: usize, length: f64, unsharp: Option<(f64, f64)>, pad: usize) -> Vec<f64> {
         let rows = values.len() / bins;
         let (w, h) = (bins + 2 * pad, rows + 2 * pad);

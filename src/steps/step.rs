@@ -18,12 +18,12 @@ pub struct StepFlags<'a> {
     pub pixel_size: Option<&'a Length>,
 }
 
-/// A step as requested by flags: plain data; the default is that it is not requested.
+/// A step as requested by flags: plain data. By default it is not requested.
 pub trait Step {
-    /// Its flag, without dashes.
+    /// Returns the flag of the step, without dashes.
     fn flag(&self) -> &'static str;
 
-    /// Reads it from its flags.
+    /// Reads the step from its flags.
     ///
     /// # Errors
     /// [`Error::Usage`] for an invalid value, or one that conflicts with other flags.
@@ -31,22 +31,22 @@ pub trait Step {
     where
         Self: Sized;
 
-    /// The value of its flag, if it was requested.
+    /// Returns the value of the flag, if the step was requested.
     fn value(&self) -> Option<String>;
 
-    /// Description of the step, if it changes the data.
+    /// Returns a description of the step, if it changes the data.
     fn describe(&self, _: &Data) -> Option<String> {
         self.value().map(|value| format!("{} {value}", self.flag()))
     }
 
-    /// Number of rows of a projection, of `bins` x `height`, that it needs above and below the wanted rows, within the
-    /// projection.
+    /// Returns the number of rows of a projection, of `bins` x `height`, that the step needs above and below the wanted
+    /// rows, within the projection.
     fn halo(&self, _bins: usize, _height: usize) -> usize {
         0
     }
 
-    /// Whether rows are corrected in blocks that are the same for every run: because the result depends slightly on which
-    /// rows are processed together, or because the halo is expensive.
+    /// Reports whether rows are corrected in blocks that are the same for every run, because the result depends
+    /// slightly on which rows are processed together, or because the halo is expensive.
     fn in_blocks(&self) -> bool {
         false
     }
@@ -54,18 +54,18 @@ pub trait Step {
     /// Prepares the step for the data, if there is anything to do; `before` are the steps that are applied first.
     ///
     /// # Errors
-    /// [`Error::Usage`] if it does not fit the data, and errors of reading.
+    /// [`Error::Usage`] if the step does not fit the data, and errors of reading.
     fn ready(&self, data: &Data, before: &RowSteps) -> Result<Option<Ready>>;
 }
 
 /// The data for which steps are prepared.
 pub struct Data<'a> {
     pub stacks: &'a Stacks,
-    /// Whether fields are medians of their frames instead of means.
+    /// True if fields are medians of their frames, false if they are means.
     pub median: bool,
-    /// Whether -log is taken.
+    /// True if -log is taken.
     pub minus_log: bool,
-    /// Whether projections are processed as images before.
+    /// True if projections are processed as images before -log.
     pub images: bool,
     /// Number of projections that are used.
     pub projections: usize,
@@ -75,9 +75,9 @@ pub struct Data<'a> {
 
 /// A prepared step, by the data that it works on.
 pub enum Ready {
-    /// Rows of a projection.
+    /// A step on rows of a projection.
     Rows(Box<dyn RowStep>),
-    /// A sinogram of line integrals.
+    /// A step on a sinogram of line integrals.
     Sinogram(Box<dyn SinogramStep>),
 }
 
@@ -87,7 +87,7 @@ pub trait RowStep: Send + Sync {
     /// parallel.
     fn apply(&self, band: &mut Band, counts: &mut Counts);
 
-    /// Adds the step to what a device does to rows; false if only the host can do it.
+    /// Adds the step to the correction of rows by a device; returns false if only the host can do it.
     fn on_device<'a>(&'a self, _: &mut RowCorrection<'a>) -> bool {
         false
     }
@@ -95,12 +95,12 @@ pub trait RowStep: Send + Sync {
     /// Adds findings from preparing the step.
     fn found(&self, _: &mut Repairs) {}
 
-    /// What the user should know before the step is done.
+    /// Returns remarks to the user that are made before the step is applied.
     fn remarks(&self) -> Vec<Remark> {
         Vec::new()
     }
 
-    /// Refuses to correct these rows of the detector where nothing would be left of them.
+    /// Rejects detector rows of which the step would leave nothing.
     ///
     /// # Errors
     /// [`Error::Input`] that says what is wrong.
@@ -114,10 +114,10 @@ pub trait SinogramStep: Send + Sync {
     /// Processes a sinogram `[projection][bin]` in place, and counts replaced values. Sinograms may be processed in parallel.
     fn apply(&self, sinogram: &mut [f32], bins: usize, counts: &mut Counts);
 
-    /// Approximate memory in bytes that [`apply`](Self::apply) needs besides the sinogram.
+    /// Returns the approximate memory in bytes that [`apply`](Self::apply) needs besides the sinogram.
     fn memory(&self, projections: usize, bins: usize) -> usize;
 
-    /// The same on a device, for sinograms of this size, at most so many at a time.
+    /// Returns the step on a device, for the sizes and number of sinograms of `shape`.
     ///
     /// # Errors
     /// Errors of the device in building programs and allocating memory.
@@ -126,14 +126,14 @@ pub trait SinogramStep: Send + Sync {
 
 /// A step on complete sinograms, on a device.
 pub trait DeviceSinogramStep: Send {
-    /// Processes sinograms in place, as [`SinogramStep::apply`] does within rounding. A result depends on its sinogram
-    /// alone.
+    /// Processes sinograms in place, with the result of [`SinogramStep::apply`] within rounding. A result depends on
+    /// its sinogram alone.
     ///
     /// # Errors
     /// Errors of the device.
     fn apply(&mut self, session: &Session, sinograms: &SinogramBatch) -> Result<()>;
 
-    /// The same for any number of sinograms, at most so many at a time.
+    /// Processes any number of sinograms in place, at most `most` at a time.
     ///
     /// # Errors
     /// Errors of the device.
@@ -142,57 +142,59 @@ pub trait DeviceSinogramStep: Send {
     }
 }
 
-/// Rows of a projection.
+/// A band of rows of a projection, as steps process it.
 pub struct Band<'a> {
-    /// `[row][bin]` of the rows `read`.
+    /// Values `[row][bin]` of the rows `read`.
     pub values: &'a mut [f32],
     pub bins: usize,
-    /// Rows of the projection.
+    /// Number of rows of the projection.
     pub height: usize,
     pub read: Range<usize>,
     /// Rows that a step must compute: the wanted ones, and those that later steps need around them.
     pub rows: Range<usize>,
-    /// Rows that are wanted in the end, and those of them in which replaced values are counted.
+    /// Rows that are wanted in the end.
     pub wanted: Range<usize>,
+    /// Wanted rows in which replaced values are counted.
     pub counted: Range<usize>,
-    /// Index of the projection, and number of projections.
+    /// Index of the projection.
     pub projection: usize,
+    /// Number of projections.
     pub projections: usize,
-    /// Whether replaced values are also counted bin by bin.
+    /// True if replaced values are also counted bin by bin.
     pub watched: bool,
 }
 
 impl<'a> Band<'a> {
-    /// Rows `wanted` of a projection of `height` rows, among the rows `read`.
+    /// Returns a band of the rows `wanted` of a projection of `height` rows, among the rows `read`.
     pub fn new(values: &'a mut [f32], height: usize, read: Range<usize>, wanted: Range<usize>) -> Band<'a> {
         let bins = values.len() / read.len().max(1);
         let (rows, counted) = (wanted.clone(), wanted.clone());
         Band { values, bins, height, read, rows, wanted, counted, projection: 0, projections: 1, watched: false }
     }
 
-    /// As part of one of the projections of a scan.
+    /// Makes the band part of one of the projections of a scan.
     pub fn of(self, projection: usize, projections: usize) -> Band<'a> {
         Band { projection, projections, ..self }
     }
 
-    /// Range of some rows within those that were read.
+    /// Returns the range of some rows within the rows that were read.
     pub fn within(&self, rows: &Range<usize>) -> Range<usize> {
         rows.start - self.read.start..rows.end - self.read.start
     }
 
-    /// Values of some rows.
+    /// Returns the values of some rows.
     pub fn values_of(&mut self, rows: &Range<usize>) -> &mut [f32] {
         let within = self.within(rows);
         &mut self.values[within.start * self.bins..within.end * self.bins]
     }
 
-    /// The rows to be computed, with their indices.
+    /// Returns the rows to be computed, with their indices.
     pub fn lines(&mut self) -> impl Iterator<Item = (usize, &mut [f32])> {
         let (rows, bins) = (self.rows.clone(), self.bins);
         rows.clone().zip(self.values_of(&rows).chunks_mut(bins))
     }
 
-    /// The part with up to `read` rows around the wanted ones, of which a step must compute up to `rows`.
+    /// Returns the part with up to `read` rows around the wanted ones, of which a step must compute up to `rows`.
     fn part(&mut self, read: usize, rows: usize) -> Band<'_> {
         let around = |halo: usize| {
             let around = widened(&self.wanted, halo, self.read.end);
@@ -216,7 +218,7 @@ impl RowSteps {
         self.0.push((step, halo));
     }
 
-    /// Number of rows around the wanted ones that all steps together need.
+    /// Returns the number of rows around the wanted ones that all steps together need.
     pub fn halo(&self) -> usize {
         self.0.iter().map(|(_, halo)| halo).sum()
     }
@@ -231,17 +233,17 @@ impl RowSteps {
         }
     }
 
-    /// Adds all steps to what a device does to rows; false if only the host can do one of them.
+    /// Adds all steps to the correction of rows by a device; returns false if only the host can do one of them.
     pub fn on_device<'a>(&'a self, correction: &mut RowCorrection<'a>) -> bool {
         self.0.iter().all(|(step, _)| step.on_device(correction))
     }
 
-    /// What the user should know before the steps are done.
+    /// Returns remarks to the user that are made before the steps are applied.
     pub fn remarks(&self) -> Vec<Remark> {
         self.0.iter().flat_map(|(step, _)| step.remarks()).collect()
     }
 
-    /// Refuses rows of the detector of which nothing would be left.
+    /// Rejects detector rows of which nothing would be left.
     ///
     /// # Errors
     /// Those of the steps.
@@ -266,7 +268,7 @@ pub fn check_projections(flag: &str, args: &StepFlags) -> Result<()> {
     }
 }
 
-/// `rows` extended by up to `halo` rows on either side, within `0..height`.
+/// Returns `rows` extended by up to `halo` rows on either side, within `0..height`.
 pub fn widened(rows: &Range<usize>, halo: usize, height: usize) -> Range<usize> {
     rows.start.saturating_sub(halo)..rows.end.saturating_add(halo).min(height)
 }

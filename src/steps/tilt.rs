@@ -16,8 +16,8 @@ const MAX_TILT: f64 = 10.0;
 /// Number of pixels on either side of a position that are used for interpolation.
 const REACH: usize = 2;
 
-/// Rotates projections about their middle, with cubic convolution (R. Keys, 1981, a = -1/2) between pixels; beyond the
-/// projection its outermost pixels are repeated.
+/// The rotation of projections about their middle, with cubic convolution (R. Keys, 1981, a = -1/2) between pixels;
+/// beyond the projection its outermost pixels are repeated.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Tilt {
     /// Rotation of the axis in the projections in degrees; with a positive tilt the axis is at higher bins further down.
@@ -74,13 +74,13 @@ impl RowStep for Tilt {
     }
 }
 
-/// Whether `--tilt` is what the data say.
+/// Reports whether `--tilt` asks for the tilt to be found from the data.
 pub fn is_searched(steps: &StepArgs) -> bool {
     steps.tilt.as_ref().is_some_and(|text| text.0.trim() == "auto")
 }
 
 impl Tilt {
-    /// A rotation by these degrees, if there is any.
+    /// Returns the rotation by `degrees`, or `None` if it is 0.
     ///
     /// # Errors
     /// [`Error::Usage`] that names the flag, if it is too large.
@@ -93,7 +93,7 @@ impl Tilt {
         Ok((degrees != 0.0).then_some(Tilt { degrees }))
     }
 
-    /// Number of rows above and below that a row of `bins` depends on, in projections of `height` rows.
+    /// Returns the number of rows above and below that a row of `bins` depends on, in projections of `height` rows.
     fn halo(self, bins: usize, height: usize) -> usize {
         let (sin, cos) = self.degrees.to_radians().sin_cos();
         let (bins, height) = (bins as f64 - 1.0, height as f64 - 1.0);
@@ -178,7 +178,7 @@ fn interpolate(line: &mut [f32], places: &[Neighbours], rows: [&[f32]; 4]) {
     }
 }
 
-/// Weights of the pixels at -1, 0, 1 and 2 for a position at `t`, from 0 to 1.
+/// Returns the weights of the pixels at -1, 0, 1 and 2 for a position at `t`, from 0 to 1.
 #[inline(always)]
 fn cubic(t: f32) -> [f32; 4] {
     let (t2, t3) = (t * t, t * t * t);
@@ -193,7 +193,7 @@ mod tests {
     const BINS: usize = 61;
     const ROWS: usize = 47;
 
-    /// A smooth image, seen by a detector that is turned by so many degrees.
+    /// Returns a smooth image, recorded by a detector that is rotated by `degrees`.
     fn seen(degrees: f64) -> Vec<f32> {
         let (sin, cos) = degrees.to_radians().sin_cos();
         let blob = |x: f64, z: f64| {

@@ -10,8 +10,9 @@ pub(super) const PAD: usize = 150;
 const TILE: usize = 32;
 /// Number of columns whose frequencies are summed together.
 const STRIP: usize = 128;
-/// Rows whose medians are found side by side, and the largest window for which that is faster than one row after another.
+/// Number of rows whose medians are found side by side.
 const LANES: usize = 16;
+/// Largest window for which medians side by side are faster than one row after another.
 const TOGETHER: usize = 200;
 
 /// Transposes `[row][column]`, with rows of `columns`, to `[column][row]`.
@@ -28,7 +29,8 @@ pub fn transpose(values: &[f32], columns: usize, out: &mut [f32]) {
     }
 }
 
-/// Median of the `size` (odd) values around each of `values`, which are finite and mirrored at the ends.
+/// Returns, for each of `values`, the median of the `size` (odd) values around it; `values` are finite and mirrored at
+/// the ends.
 pub fn running_median(values: &[f32], size: usize) -> Vec<f32> {
     let reach = (size / 2) as isize;
     let around = -reach..values.len() as isize + reach;
@@ -55,7 +57,7 @@ pub fn running_median(values: &[f32], size: usize) -> Vec<f32> {
     medians
 }
 
-/// Medians of every `size` keys next to each other.
+/// Returns the medians of every `size` consecutive keys.
 #[multiversion(targets("x86_64+avx2"))]
 fn medians_of_keys(keys: &[i32], size: usize) -> Vec<i32> {
     // in ascending order, between what is below and above all
@@ -110,7 +112,8 @@ pub fn smooth_across(columns: &mut [f32], height: usize, size: usize) {
     }
 }
 
-/// Medians of `size` values that follow each other, of several rows side by side; each takes the place of the first.
+/// Computes the medians of `size` consecutive values, of several rows side by side; each median replaces the first of
+/// its values.
 #[multiversion(targets("x86_64+avx2"))]
 fn running_medians(keys: &mut [[i32; LANES]], size: usize) {
     let mut window = keys[..size].to_vec();
@@ -137,18 +140,18 @@ fn running_medians(keys: &mut [[i32; LANES]], size: usize) {
     }
 }
 
-/// The bits of a float as a number with the same order as [`f32::total_cmp`]'s, and back.
+/// Converts the bits of a float to a number with the same order as [`f32::total_cmp`], and back.
 fn ordered(bits: i32) -> i32 {
     bits ^ ((bits >> 31) as u32 >> 1) as i32
 }
 
-/// A Gaussian of standard deviation `sigma`, truncated at 4 sigma, 1 in the middle.
+/// Returns a Gaussian of standard deviation `sigma`, truncated at 4 sigma, 1 in the middle.
 pub fn gaussian_weights(sigma: f64) -> Vec<f64> {
     let reach = (4.0 * sigma + 0.5) as isize;
     (-reach..=reach).map(|i| (-0.5 * (i as f64 / sigma).powi(2)).exp()).collect()
 }
 
-/// A profile smoothed with the Gaussian of [`gaussian_weights`]; mirrored at the ends.
+/// Returns a profile smoothed with the Gaussian of [`gaussian_weights`]; mirrored at the ends.
 pub fn gaussian(profile: &[f64], sigma: f64) -> Vec<f64> {
     let weights = gaussian_weights(sigma);
     let reach = (weights.len() / 2) as isize;
@@ -158,8 +161,9 @@ pub fn gaussian(profile: &[f64], sigma: f64) -> Vec<f64> {
     wide.windows(weights.len()).map(|near| weights.iter().zip(near).map(|(w, v)| w * v).sum::<f64>() / total).collect()
 }
 
-/// The columns' low frequencies: `exp(-k^2 / (2 sigma^2))` of frequency `k`, in periods over the `lines.len()` samples of
-/// a column. Sample `i` of a column is in row `lines[i]` of `values`, `[row][column]`; samples `wanted` come out.
+/// Returns the low frequencies of columns: frequency `k`, in periods over the `lines.len()` samples of a column, is
+/// multiplied by `exp(-k^2 / (2 sigma^2))`. Sample `i` of a column is in row `lines[i]` of `values`, `[row][column]`;
+/// the samples `wanted` are returned.
 ///
 /// So few frequencies remain that direct sums cost less than transforms.
 pub fn low_frequencies(

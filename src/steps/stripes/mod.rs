@@ -27,7 +27,7 @@ use std::str::FromStr;
 pub enum Stripes {
     /// Narrow stripes through all projections: Vo et al. 2018, algorithm 3.
     Sorting { size: usize },
-    /// The same for low frequencies along the columns: Vo et al. 2018, algorithm 2.
+    /// Narrow stripes at low frequencies along the columns: Vo et al. 2018, algorithm 2.
     Filtering { sigma: f64, size: usize },
     /// Slowly varying stripes: polynomials along the columns, smoothed across bins; after Vo et al. 2018,
     /// algorithm 1.
@@ -36,7 +36,7 @@ pub enum Stripes {
     Large { snr: f64, size: usize, drop: f64 },
     /// Unresponsive or fluctuating bins: Vo et al. 2018, algorithm 6, without its use of algorithm 5.
     Dead { snr: f64, size: usize },
-    /// Dead, large and sorting, one after the other.
+    /// [`Dead`](Self::Dead), [`Large`](Self::Large) and [`Sorting`](Self::Sorting), one after the other.
     All { snr: f64, large: usize, small: usize, drop: f64 },
     /// Muench et al. 2009, with the Daubechies wavelet with this number of vanishing moments.
     Wavelet { moments: usize, level: Option<usize>, sigma: f64 },
@@ -46,7 +46,7 @@ pub enum Stripes {
     Mean { sigma: f64, blocks: usize },
 }
 
-/// As `--stripes` takes it, with all parameters.
+/// Formats the method as `--stripes` takes it, with all parameters.
 impl fmt::Display for Stripes {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -93,13 +93,13 @@ impl Stripes {
         methods.iter().map(|text| text.parse()).collect()
     }
 
-    /// Every method with the parameters that it has unless others are given.
+    /// Returns every method with its default parameters.
     pub fn all_methods() -> Vec<Stripes> {
         NAMES.iter().filter_map(|name| name.parse().ok()).collect()
     }
 
-    /// Removes stripes from a sinogram of line integrals in place. The result is finite: other values become 0, before and
-    /// after.
+    /// Removes stripes from a sinogram of line integrals in place. The result is finite: values that are not become 0,
+    /// before and after.
     pub fn remove(&self, sinogram: &mut [f32], projections: usize, bins: usize) {
         debug_assert_eq!(sinogram.len(), projections * bins);
         if sinogram.is_empty() {
@@ -124,7 +124,7 @@ impl Stripes {
         finite(sinogram);
     }
 
-    /// Approximate memory in bytes that [`remove`](Self::remove) needs besides the sinogram.
+    /// Returns the approximate memory in bytes that [`remove`](Self::remove) needs besides the sinogram.
     pub fn memory(&self, projections: usize, bins: usize) -> usize {
         let pad = 2 * PAD.min(projections.min(bins) / 10);
         match self {
@@ -137,7 +137,7 @@ impl Stripes {
     }
 }
 
-/// Several methods in order.
+/// The step that applies several methods in order.
 impl Step for Vec<Stripes> {
     fn flag(&self) -> &'static str {
         "stripes"
@@ -173,7 +173,7 @@ impl SinogramStep for Vec<Stripes> {
     }
 }
 
-/// Methods in order.
+/// Methods on a device that are applied in order.
 struct InOrder(Vec<Box<dyn DeviceSinogramStep>>);
 
 impl DeviceSinogramStep for InOrder {
@@ -190,7 +190,7 @@ fn finite(values: &mut [f32]) {
     values.iter_mut().filter(|value| !value.is_finite()).for_each(|value| *value = 0.0);
 }
 
-/// Parameters of a method as given; each is removed when it is read.
+/// Parameters of a method as given; each is removed from the list when it is read.
 struct MethodParameters<'a> {
     method: &'a str,
     parameters: Vec<(&'a str, &'a str)>,
@@ -309,7 +309,7 @@ impl FromStr for Stripes {
     }
 }
 
-/// Vanishing moments of the wavelet `db1` to `db10`.
+/// Returns the number of vanishing moments of the wavelet `db1` to `db10`.
 fn moments(name: &str) -> Option<usize> {
     name.strip_prefix("db")?.parse().ok().filter(|n| (1..=10).contains(n))
 }

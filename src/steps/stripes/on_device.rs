@@ -1,4 +1,4 @@
-//! The methods on a device.
+//! The methods of stripe removal on a device.
 
 use super::Stripes;
 use super::profile::{FitsOnDevice, MeansOnDevice, Smooth};
@@ -10,7 +10,7 @@ use crate::kernel::StepTarget;
 use crate::steps::DeviceSinogramStep;
 
 impl Stripes {
-    /// The method for sinograms of this size on a device, at most so many at a time.
+    /// Returns the method on a device, for the size and number of sinograms of `shape`.
     ///
     /// # Errors
     /// Errors of the device in building programs and allocating memory.
@@ -37,7 +37,7 @@ impl Stripes {
         })
     }
 
-    /// The method's buffers on such a device, for so many sinograms of this size at a time.
+    /// Returns the buffers of the method on a device, for the size and number of sinograms of `shape`.
     pub fn layout(&self, target: StepTarget, shape: SinogramShape) -> BufferLayout {
         match *self {
             Stripes::Titarenko { blocks, .. }

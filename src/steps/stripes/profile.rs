@@ -7,17 +7,17 @@ use crate::kernel::StepTarget;
 use crate::steps::DeviceSinogramStep;
 use rayon::prelude::*;
 
-/// How stripes in a profile are separated from the object: by smoothing.
+/// Method of smoothing that separates stripes in a profile from the object.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Smooth {
-    /// With a Gaussian of this standard deviation in bins.
+    /// A Gaussian of this standard deviation in bins.
     Gaussian(f64),
-    /// By minimising differences between neighbours, with this penalty on changing the data.
+    /// Minimisation of the differences between neighbours, with this penalty on changing the data.
     Regularised(f64),
 }
 
 impl Smooth {
-    /// Width of the widest stripes that are separated from the object, in bins.
+    /// Returns the width of the widest stripes that are separated from the object, in bins.
     fn reach(self) -> f64 {
         match self {
             Smooth::Gaussian(sigma) => sigma,
@@ -25,12 +25,12 @@ impl Smooth {
         }
     }
 
-    /// Size of the running median for profiles of `bins`.
+    /// Returns the size of the running median for profiles of `bins`.
     fn median_size(self, bins: usize) -> usize {
         2 * (self.reach().ceil() as usize).min(bins) + 1
     }
 
-    /// The correction to be added to a profile.
+    /// Returns the correction to be added to a profile.
     ///
     /// A running median that suppresses stripes is subtracted first. It preserves the edges of the sample, which would
     /// otherwise be smoothed like stripes.
@@ -80,18 +80,18 @@ pub fn remove(sinogram: &mut [f32], bins: usize, order: usize, blocks: usize, sm
     }
 }
 
-/// First projection of each of at most `blocks` blocks, and the number of projections.
+/// Returns the first projection of each of at most `blocks` blocks, and the number of projections.
 fn starts(projections: usize, blocks: usize) -> Vec<usize> {
     let blocks = blocks.clamp(1, projections.max(1));
     (0..=blocks).map(|block| block * projections / blocks).collect()
 }
 
-/// Block of each projection.
+/// Returns the block of each projection.
 fn block_of(starts: &[usize]) -> Vec<usize> {
     starts.windows(2).enumerate().flat_map(|(block, ends)| std::iter::repeat_n(block, ends[1] - ends[0])).collect()
 }
 
-/// [`remove`] with polynomials of degree 0 on a device: the sums are the device's, corrections are found on the host.
+/// [`remove`] with polynomials of degree 0 on a device, which computes the sums; the host finds the corrections.
 pub struct MeansOnDevice {
     shape: SinogramShape,
     products: ColumnProducts,
@@ -102,7 +102,7 @@ pub struct MeansOnDevice {
 }
 
 impl MeansOnDevice {
-    /// For sinograms of this size and number.
+    /// Builds the kernels for the size and number of sinograms of `shape`.
     ///
     /// # Errors
     /// Errors of the device in building programs and allocating memory.
@@ -120,7 +120,7 @@ impl MeansOnDevice {
         })
     }
 
-    /// Buffers for sinograms of this size and number.
+    /// Returns the buffers for the size and number of sinograms of `shape`.
     pub fn layout(shape: SinogramShape, blocks: usize) -> BufferLayout {
         let blocks = starts(shape.projections, blocks).len() - 1;
         ColumnProducts::layout(shape, blocks, 1).and(AddedProfiles::layout(shape, blocks))
@@ -147,7 +147,7 @@ pub struct FitsOnDevice {
 }
 
 impl FitsOnDevice {
-    /// For sinograms of this size and number.
+    /// Builds the kernels for the size and number of sinograms of `shape`.
     ///
     /// # Errors
     /// Errors of the device in building programs and allocating memory.
@@ -171,7 +171,7 @@ impl FitsOnDevice {
         })
     }
 
-    /// Buffers for sinograms of this size and number.
+    /// Returns the buffers for the size and number of sinograms of `shape`.
     pub fn layout(target: StepTarget, shape: SinogramShape, order: usize, blocks: usize, sigma: f64) -> BufferLayout {
         let blocks = starts(shape.projections, blocks).len() - 1;
         let size = Smooth::Gaussian(sigma).median_size(shape.bins);
@@ -191,7 +191,7 @@ impl DeviceSinogramStep for FitsOnDevice {
     }
 }
 
-/// Orthonormal polynomials of degrees 0 to `order`, at most `count - 1`, on `count` points.
+/// Returns the orthonormal polynomials of degrees 0 to `order`, at most `count - 1`, on `count` points.
 fn polynomials(count: usize, order: usize) -> Vec<Vec<f64>> {
     let mut basis: Vec<Vec<f64>> = Vec::new();
     for degree in 0..=order.min(count.saturating_sub(1)) {
@@ -213,8 +213,8 @@ fn polynomials(count: usize, order: usize) -> Vec<Vec<f64>> {
     basis
 }
 
-/// The stripes `q` that minimise `|D (m + q)|^2 + alpha |q|^2` for a profile `m` and the differences `D` of neighbours:
-/// `(D^T D + alpha) q = -D^T D m`, three diagonals.
+/// Returns the stripes `q` that minimise `|D (m + q)|^2 + alpha |q|^2` for a profile `m` and the differences `D` of
+/// neighbours: `(D^T D + alpha) q = -D^T D m`, three diagonals.
 ///
 /// S. Titarenko, P. J. Withers, A. Yagola, *An analytical formula for ring artefact suppression in X-ray tomography*,
 /// Applied Mathematics Letters 23 (2010) 1489, who write the inverse in closed form.

@@ -6,21 +6,21 @@ use std::ops::Range;
 
 /// Smallest noise of a factor that is distinguished from none.
 const SMALLEST_NOISE: f64 = 1e-5;
-/// Columns with a mean below this share of the sample's are air.
+/// Share of the mean of the sample's columns below which a column is air.
 const AIR: f64 = 0.1;
 /// Smallest factor that a column is divided by.
 const SMALLEST_FACTOR: f64 = 0.01;
 /// Number of projections over which a column is smoothed to test whether it responds.
 pub(super) const ALIVE: usize = 10;
 
-/// Algorithm 3: columns are sorted, so that stripes stand out in every row, and rows are smoothed.
+/// Removes stripes by algorithm 3: columns are sorted, so that stripes stand out in every row, and rows are smoothed.
 pub fn sorting(sinogram: &mut [f32], bins: usize, size: usize) {
     let projections = sinogram.len() / bins;
     sorted(sinogram, bins, |columns| smooth_across(columns, projections, size));
 }
 
-/// Algorithm 2: the same for the low frequencies of the columns only. `sigma` is in periods over the column, which is
-/// mirrored at its ends by a tenth, at most [`PAD`] projections.
+/// Removes stripes by algorithm 2: algorithm 3 for the low frequencies of the columns only. `sigma` is in periods over
+/// the column, which is mirrored at its ends by a tenth, at most [`PAD`] projections.
 pub fn filtering(sinogram: &mut [f32], bins: usize, sigma: f64, size: usize) {
     let projections = sinogram.len() / bins;
     let (lines, wanted) = padded_lines(projections);
@@ -30,30 +30,30 @@ pub fn filtering(sinogram: &mut [f32], bins: usize, sigma: f64, size: usize) {
     sinogram.iter_mut().zip(&smooth).for_each(|(value, low)| *value += low);
 }
 
-/// Projections of a column that [`filtering`] pads: mirrored without repeating the outermost; and the range of those
-/// that are not padding.
+/// Returns the projections of a column that [`filtering`] pads, mirrored without repeating the outermost, and the range
+/// of those that are not padding.
 pub(super) fn padded_lines(projections: usize) -> (Vec<usize>, Range<usize>) {
     let pad = PAD.min(projections / 10);
     let lines = (1..=pad).rev().chain(0..projections).chain((0..pad).map(|i| projections - 2 - i)).collect();
     (lines, pad..pad + projections)
 }
 
-/// How [`large`] changes a column.
+/// Change of a column by [`large`].
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum ColumnChange {
-    /// By the result of sorting.
+    /// Replacement by the result of sorting.
     Replace,
     Divide(f64),
-    /// From its own mean to that of the smoothed column.
+    /// Shift from its own mean to that of the smoothed column.
     Shift {
         near: f64,
         own: f64,
     },
 }
 
-/// Algorithm 5: columns are divided by their factor relative to their neighbours over all projections, and those that
-/// differ too much are replaced by the result of sorting. `drop` is the share of projections, the brightest and the
-/// darkest, that are ignored.
+/// Removes stripes by algorithm 5: columns are divided by their factor relative to their neighbours over all
+/// projections, and those that differ too much are replaced by the result of sorting. `drop` is the share of
+/// projections, the brightest and the darkest, that are ignored.
 ///
 /// Unlike in the paper, a column of air has no factor, as its mean, and so the quotient, is noise. It is excluded from
 /// the search for columns that differ, and shifted. Every column that is replaced differs by all of `snr`. Columns are
@@ -63,8 +63,8 @@ pub fn large(sinogram: &mut [f32], bins: usize, snr: f64, size: usize, drop: f64
     sorted(sinogram, bins, |columns| correct_sorted(columns, projections, snr, size, drop));
 }
 
-/// Algorithms 6, 5 and 3 one after the other, as [`dead`], [`large`] and [`sorting`]; columns are sorted once, as the second
-/// keeps their order.
+/// Applies algorithms 6, 5 and 3 one after the other, as [`dead`], [`large`] and [`sorting`] do. Columns are sorted
+/// once, as the second keeps their order.
 pub fn all(sinogram: &mut [f32], bins: usize, snr: f64, [size, small]: [usize; 2], drop: f64) {
     let projections = sinogram.len() / bins;
     dead(sinogram, bins, snr, size);
@@ -98,13 +98,13 @@ fn correct_sorted(columns: &mut [f32], projections: usize, snr: f64, size: usize
     }
 }
 
-/// The ranks of a column whose values [`large`] averages.
+/// Returns the ranks of a column whose values [`large`] averages.
 pub(super) fn counted(projections: usize, drop: f64) -> Range<usize> {
     let dropped = (0.5 * drop * projections as f64) as usize;
     dropped..projections - dropped
 }
 
-/// How columns with these means, their `own` and that of the smoothed column, change.
+/// Returns the changes of columns from their `own` means and the means `near` of the smoothed columns.
 pub(super) fn column_changes(own: &[f64], near: &[f64], snr: f64) -> Vec<ColumnChange> {
     let faint = AIR * sample_level(near);
     let factors: Vec<Option<f64>> =
@@ -118,7 +118,7 @@ pub(super) fn column_changes(own: &[f64], near: &[f64], snr: f64) -> Vec<ColumnC
     (0..factors.len()).map(change).collect()
 }
 
-/// Typical mean of the columns of the sample: the mean of those above the mean of all, which air lowers.
+/// Returns the typical mean of the columns of the sample: the mean of those above the mean of all, which air lowers.
 fn sample_level(means: &[f64]) -> f64 {
     let average = |values: &[f64]| values.iter().sum::<f64>() / values.len().max(1) as f64;
     let mut levels: Vec<f64> = means.iter().map(|mean| mean.abs()).collect();
@@ -127,8 +127,9 @@ fn sample_level(means: &[f64]) -> f64 {
     average(&levels)
 }
 
-/// Algorithm 6: columns that hardly change between projections, or that change much more than their neighbours, are
-/// interpolated linearly from the columns on both sides. If this applies to a third of them, nothing is changed.
+/// Removes stripes by algorithm 6: columns that hardly change between projections, or that change much more than their
+/// neighbours, are interpolated linearly from the columns on both sides. If this applies to a third of them, nothing is
+/// changed.
 pub fn dead(sinogram: &mut [f32], bins: usize, snr: f64, size: usize) {
     for gap in gaps(&changes(sinogram, bins), snr, size) {
         for row in sinogram.chunks_mut(bins) {
@@ -141,7 +142,7 @@ pub fn dead(sinogram: &mut [f32], bins: usize, snr: f64, size: usize) {
     }
 }
 
-/// The ranges of columns to be interpolated, with a column on both sides, from the changes of all columns.
+/// Returns the ranges of columns to be interpolated, with a column on both sides, from the changes of all columns.
 pub(super) fn gaps(changes: &[f64], snr: f64, size: usize) -> Vec<Range<usize>> {
     let bins = changes.len();
     let changes: Vec<f32> = changes.iter().map(|v| *v as f32).collect();
@@ -167,7 +168,8 @@ pub(super) fn gaps(changes: &[f64], snr: f64, size: usize) -> Vec<Range<usize>> 
     gaps
 }
 
-/// For each column, the sum of absolute differences to its mean over [`ALIVE`] projections around each, mirrored.
+/// Returns, for each column, the sum of absolute differences from its mean over the [`ALIVE`] projections around each,
+/// mirrored.
 fn changes(sinogram: &[f32], bins: usize) -> Vec<f64> {
     let projections = sinogram.len() / bins;
     let row = |p: isize| &sinogram[crate::steps::outliers::mirrored(p, projections) * bins..][..bins];
@@ -187,9 +189,9 @@ fn changes(sinogram: &[f32], bins: usize) -> Vec<f64> {
     changes
 }
 
-/// Algorithm 4: which factors are outliers. A line is fitted to the middle half of the sorted factors; factors beyond
-/// its ends by `others` times its rise are outliers, if the extreme one is beyond by `extreme` times. Columns without a
-/// factor are not outliers.
+/// Finds outliers among factors by algorithm 4. A line is fitted to the middle half of the sorted factors. Factors
+/// beyond its ends by `others` times its rise are outliers, if the extreme one is beyond by `extreme` times. Columns
+/// without a factor are not outliers.
 fn outstanding(factors: &[Option<f64>], extreme: f64, others: f64) -> Vec<bool> {
     // whole numbers in the same order are sorted faster
     let order = |bits: i64| bits ^ ((bits >> 63) as u64 >> 1) as i64;
@@ -219,13 +221,14 @@ fn outstanding(factors: &[Option<f64>], extreme: f64, others: f64) -> Vec<bool> 
     factors.iter().map(|factor| factor.is_some_and(far)).collect()
 }
 
-/// Set positions and their neighbours.
+/// Returns the set positions and their neighbours.
 fn dilated(set: &[bool]) -> Vec<bool> {
     let at = |bin: usize| set.get(bin).copied().unwrap_or(false);
     (0..set.len()).map(|bin| at(bin) || at(bin + 1) || bin > 0 && at(bin - 1)).collect()
 }
 
-/// Clears everything if a third of `count` columns is set: then they are too many to be replaced by their neighbours.
+/// Clears all positions if a third of `count` columns is set: then they are too many to be replaced by their
+/// neighbours.
 fn unless_many(mut set: Vec<bool>, count: usize) -> Vec<bool> {
     if 3 * set.iter().filter(|set| **set).count() >= count {
         set.fill(false);

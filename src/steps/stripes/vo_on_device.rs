@@ -10,7 +10,7 @@ use crate::kernel::StepTarget;
 use crate::steps::DeviceSinogramStep;
 use std::ops::Range;
 
-/// Columns of sinograms in ascending order. When they are there, the sinograms are free for other values of their size.
+/// Columns of sinograms in ascending order. Once they are sorted, the memory of the sinograms is free for other values.
 struct Columns {
     order: ColumnOrder,
     columns: DeviceValues,
@@ -27,7 +27,7 @@ impl Columns {
         ColumnOrder::layout(target, shape).with::<f32>("columns of sinograms", count)
     }
 
-    /// The columns of as many sinograms.
+    /// Returns the columns as a batch of the size of `sinograms`.
     fn of(&self, sinograms: &SinogramBatch) -> SinogramBatch<'_> {
         sinograms.in_buffer(&self.columns)
     }
@@ -48,7 +48,7 @@ impl Columns {
     }
 }
 
-/// [`sorting`](super::vo::sorting).
+/// [`sorting`](super::vo::sorting) on a device.
 pub(super) struct SortingOnDevice {
     columns: Columns,
     medians: RunningMedians,
@@ -72,12 +72,12 @@ impl DeviceSinogramStep for SortingOnDevice {
     }
 }
 
-/// [`filtering`](super::vo::filtering).
+/// [`filtering`](super::vo::filtering) on a device.
 pub(super) struct FilteringOnDevice {
     low: LowFrequencies,
     sums: ColumnSums,
     sorting: SortingOnDevice,
-    /// Low frequencies, of the sinograms' size.
+    /// Low frequencies, of the size of the sinograms.
     smooth: DeviceValues,
 }
 
@@ -116,7 +116,7 @@ impl DeviceSinogramStep for FilteringOnDevice {
     }
 }
 
-/// [`large`](super::vo::large).
+/// [`large`](super::vo::large) on a device.
 pub(super) struct LargeOnDevice {
     columns: Columns,
     medians: RunningMedians,
@@ -186,7 +186,7 @@ impl DeviceSinogramStep for LargeOnDevice {
     }
 }
 
-/// Interpolates columns that [`dead`](super::vo::dead) does, once their changes are measured.
+/// Interpolates the columns that [`dead`](super::vo::dead) interpolates, once their changes are measured.
 fn interpolate_dead(
     session: &Session,
     sums: &mut ColumnSums,
@@ -204,7 +204,7 @@ fn interpolate_dead(
     sums.interpolate(session, sinograms, &found)
 }
 
-/// The bins of a gap in a sinogram.
+/// Returns the bins of a gap in a sinogram.
 fn bins_of(slice: usize, gap: Range<usize>) -> impl Iterator<Item = Gap> {
     let (slice, left, right) = (slice as i32, gap.start as i32 - 1, gap.end as i32);
     let steps = (gap.len() + 1) as f32;
@@ -217,7 +217,7 @@ fn bins_of(slice: usize, gap: Range<usize>) -> impl Iterator<Item = Gap> {
     })
 }
 
-/// [`dead`](super::vo::dead).
+/// [`dead`](super::vo::dead) on a device.
 pub(super) struct DeadOnDevice {
     sums: ColumnSums,
     snr: f64,
@@ -242,21 +242,21 @@ impl DeviceSinogramStep for DeadOnDevice {
     }
 }
 
-/// Most sinograms of a part of those that [`AllOnDevice`] processes.
+/// Largest number of sinograms of a part that [`AllOnDevice`] processes.
 const MOST_OF_PART: usize = 8;
 
-/// [`all`](super::vo::all). Sinograms are processed in parts, so that the device works on one while the host decides about
-/// another.
+/// [`all`](super::vo::all) on a device. Sinograms are processed in parts, so that the device works on one part while
+/// the host decides about another.
 pub(super) struct AllOnDevice {
-    /// Two, unless there is only one sinogram at a time.
+    /// Memory for two parts, or for one if there is only one sinogram at a time.
     parts: Vec<PartOfAll>,
     size: usize,
     small: RunningMedians,
 }
 
-/// Memory for a part.
+/// Kernels and memory for a part.
 struct PartOfAll {
-    /// Most sinograms.
+    /// Largest number of sinograms of the part.
     most: usize,
     large: LargeOnDevice,
 }
@@ -275,7 +275,7 @@ impl AllOnDevice {
         })
     }
 
-    /// The parts for so many sinograms at a time.
+    /// Returns the shapes of the parts for the number of sinograms of `shape`.
     fn parts(shape: SinogramShape) -> impl Iterator<Item = SinogramShape> {
         let slices = [shape.slices.div_ceil(2), shape.slices / 2].into_iter().map(|slices| slices.min(MOST_OF_PART));
         slices.filter(|slices| *slices > 0).map(move |slices| SinogramShape { slices, ..shape })
@@ -286,7 +286,7 @@ impl AllOnDevice {
         parts.fold(BufferLayout::default(), BufferLayout::and)
     }
 
-    /// The sinograms in parts, which take turns.
+    /// Divides sinograms into parts, which take turns.
     fn parts_of<'a>(&self, sinograms: &SinogramBatch<'a>) -> Vec<SinogramBatch<'a>> {
         let (mut parts, mut done) = (Vec::new(), 0);
         while done < sinograms.slices {
@@ -303,12 +303,12 @@ impl AllOnDevice {
         &mut self.parts[number % parts].large
     }
 
-    /// Starts to measure changes.
+    /// Starts to measure the changes of the columns of a part.
     fn measure(&mut self, session: &Session, number: usize, sinograms: &SinogramBatch) -> Result<()> {
         self.part(number).sums.start_changes(session, sinograms)
     }
 
-    /// Interpolates what is dead, and starts to sort.
+    /// Interpolates the dead columns of a part, and starts to sort its columns.
     fn sort(&mut self, session: &Session, number: usize, sinograms: &SinogramBatch) -> Result<()> {
         let size = self.size;
         let large = self.part(number);
@@ -316,7 +316,7 @@ impl AllOnDevice {
         large.sort(session, sinograms)
     }
 
-    /// Corrects and smooths what was sorted.
+    /// Corrects and smooths the sorted columns of a part.
     fn finish(&mut self, session: &Session, number: usize, sinograms: &SinogramBatch) -> Result<()> {
         let large = self.part(number);
         large.correct(session, sinograms)?;

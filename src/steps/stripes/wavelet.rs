@@ -184,7 +184,8 @@ pub fn remove(sinogram: &mut [f32], bins: usize, moments: usize, level: Option<u
     }
 }
 
-/// By how many values a sinogram is padded on each side, and the number of levels, of which `level` are wanted.
+/// Returns the number of values by which a sinogram is padded on each side, and the number of levels, of which `level`
+/// are wanted.
 fn padding_and_levels(projections: usize, bins: usize, level: Option<usize>) -> (usize, usize) {
     let shorter = projections.min(bins);
     let pad = PAD.min(shorter / 10);
@@ -192,7 +193,7 @@ fn padding_and_levels(projections: usize, bins: usize, level: Option<usize>) -> 
     (pad, level.unwrap_or(most).min(most))
 }
 
-/// The sinogram padded with `pad` values on each side.
+/// Returns the sinogram padded with `pad` values on each side.
 fn padded(sinogram: &[f32], bins: usize, pad: usize) -> Vec<f32> {
     let projections = sinogram.len() / bins;
     let wide = bins + 2 * pad;
@@ -216,8 +217,9 @@ fn padded(sinogram: &[f32], bins: usize, pad: usize) -> Vec<f32> {
 
 /// A pair of filters for one level of the transform, with values mirrored at both ends.
 struct Filters {
-    /// Filters of the inverse transform.
+    /// Low-pass filter of the inverse transform.
     low: Vec<f32>,
+    /// High-pass filter of the inverse transform.
     high: Vec<f32>,
 }
 
@@ -230,18 +232,18 @@ impl Filters {
         }
     }
 
-    /// Number of coefficients for `count` values.
+    /// Returns the number of coefficients for `count` values.
     fn halved(&self, count: usize) -> usize {
         (count + self.low.len() - 1) / 2
     }
 
-    /// Index of the value for tap `tap` of coefficient `place` of `count` values.
+    /// Returns the index of the value for tap `tap` of coefficient `place` of `count` values.
     fn source(&self, place: usize, tap: usize, count: usize) -> usize {
         let first = 2 * place as isize + 2 - self.low.len() as isize;
         mirrored(first + tap as isize, count)
     }
 
-    /// Low-pass coefficients along columns of an image, `[row][column]`.
+    /// Returns the low-pass coefficients along columns of an image, `[row][column]`.
     fn down_columns(&self, image: &[f32], columns: usize) -> Vec<f32> {
         let rows = image.len() / columns;
         let mut out = vec![0f32; self.halved(rows) * columns];
@@ -254,7 +256,7 @@ impl Filters {
         out
     }
 
-    /// Coefficients along rows.
+    /// Returns the coefficients along rows of an image with rows of `columns`, for one filter.
     fn down_rows(&self, image: &[f32], columns: usize, filter: &[f32]) -> Vec<f32> {
         let width = self.halved(columns);
         let mut out = vec![0f32; image.len() / columns * width];
@@ -272,7 +274,7 @@ impl Filters {
         out
     }
 
-    /// Rows of `columns` values from coefficients, `width` per row; missing low-pass coefficients are 0.
+    /// Returns rows of `columns` values from coefficients, `width` per row; missing low-pass coefficients are 0.
     fn up_rows(&self, low: &[f32], high: &[f32], width: usize, columns: usize) -> Vec<f32> {
         let mut out = vec![0f32; high.len() / width * columns];
         let lost = self.low.len() - 2;
@@ -291,7 +293,7 @@ impl Filters {
         out
     }
 
-    /// `rows` rows from low-pass coefficients along columns.
+    /// Returns `rows` rows from low-pass coefficients along columns.
     fn up_columns(&self, low: &[f32], columns: usize, rows: usize) -> Vec<f32> {
         let mut out = vec![0f32; rows * columns];
         let taps = self.low.len();
@@ -313,11 +315,11 @@ pub struct WaveletOnDevice {
     pad: usize,
     means: ColumnProducts,
     transform: WaveletTransform,
-    /// From fine to coarse.
+    /// Levels from fine to coarse.
     levels: Vec<DeviceLevel>,
     /// Coefficients of columns of one level at a time.
     coarse: DeviceValues,
-    /// Low-pass coefficients of one level at a time, on the way back the stripes of these.
+    /// Low-pass coefficients of one level at a time; on the way back, the stripes of these coefficients.
     low: DeviceValues,
 }
 
@@ -338,7 +340,7 @@ struct LevelSize {
 }
 
 impl LevelSize {
-    /// All levels, from fine to coarse.
+    /// Returns the sizes of all levels, from fine to coarse.
     fn all(shape: SinogramShape, pad: usize, levels: usize, filters: &Filters) -> Vec<LevelSize> {
         let size = |rows: usize, columns: usize| {
             let (coarse_rows, width) = (filters.halved(rows), filters.halved(columns));
@@ -348,24 +350,24 @@ impl LevelSize {
         std::iter::successors(Some(first), |above| Some(size(above.coarse_rows, above.width))).take(levels).collect()
     }
 
-    /// Buffers for the coefficients of one kind, which other levels do not use.
+    /// Returns the buffers for the coefficients of one kind, which other levels do not use.
     fn layout(&self, slices: usize) -> BufferLayout {
         BufferLayout::default().with::<f32>("high-pass coefficients", slices * self.coarse_rows * self.width)
     }
 
-    /// Coefficients of columns of `slices` images.
+    /// Returns `values` as the coefficients of columns of `slices` images.
     fn coarse<'a>(&self, values: &'a DeviceValues, slices: usize) -> SinogramBatch<'a> {
         SinogramBatch { values, first: 0, slices, projections: self.coarse_rows, bins: self.columns }
     }
 
-    /// Coefficients of one kind of `slices` images.
+    /// Returns `values` as the coefficients of one kind of `slices` images.
     fn coefficients<'a>(&self, values: &'a DeviceValues, slices: usize) -> SinogramBatch<'a> {
         SinogramBatch { values, first: 0, slices, projections: self.coarse_rows, bins: self.width }
     }
 }
 
 impl WaveletOnDevice {
-    /// For sinograms of this size and number; the other arguments are those of [`remove`].
+    /// Builds the kernels for the size and number of sinograms of `shape`; the other arguments are those of [`remove`].
     ///
     /// # Errors
     /// Errors of the device in building programs and allocating memory.
@@ -401,7 +403,7 @@ impl WaveletOnDevice {
         })
     }
 
-    /// Buffers for sinograms of this size and number.
+    /// Returns the buffers for the size and number of sinograms of `shape`.
     pub fn layout(shape: SinogramShape, moments: usize, level: Option<usize>, sigma: f64) -> BufferLayout {
         let SinogramShape { slices, projections, bins } = shape;
         let filters = Filters::new(DAUBECHIES[moments - 1]);

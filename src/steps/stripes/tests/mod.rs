@@ -52,7 +52,7 @@ fn method(text: &str) -> Stripes {
     text.parse().unwrap()
 }
 
-/// What a detector does to its bins.
+/// Defects that a detector adds to its bins.
 #[derive(Clone, Copy, Debug)]
 enum Fault {
     /// Every tenth bin has an offset.

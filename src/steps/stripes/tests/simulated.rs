@@ -113,7 +113,7 @@ fn replaced(after: &[f32], before: &[f32]) -> usize {
         .count()
 }
 
-/// What algotom 1.7.0 does to the ring-free simulations, by share of air: root mean square change of the slice in percent of
+/// Effect of algotom 1.7.0 on the ring-free simulations, by share of air: root mean square change of the slice in percent of
 /// the sample's density, with the parameters that are our defaults (`fitting` with its own kind of sigma, 15).
 const ALGOTOM: &[(&str, [f64; 5])] = &[
     ("sorting", [5.10, 4.65, 4.30, 3.90, 3.50]),
