@@ -67,7 +67,7 @@ impl Sinograms {
         self.angles.partition_point(|angle| *angle < end)
     }
 
-    /// Whether the sample lies within the field of view, so that rows end in air.
+    /// Reports whether the sample lies within the field of view, so that rows end in air.
     pub(super) fn within_view(&self) -> bool {
         self.rows.iter().all(|row| {
             let profile = profile(row, self.bins);
@@ -76,7 +76,7 @@ impl Sinograms {
         })
     }
 
-    /// Whether the scan covers a whole turn, so that nearly every projection has an opposite one.
+    /// Reports whether the scan covers a whole turn, so that nearly every projection has an opposite one.
     pub(super) fn whole_turn(&self) -> bool {
         self.coverage() + self.step() > 355.0
     }

@@ -5,7 +5,7 @@
 pub struct AxisTilt {
     /// Bins from one row to the next; 0 if it does not differ from that by more than chance.
     pub slope: f64,
-    /// What the slope is most likely, even if that may be chance.
+    /// Most likely slope, even if it may be due to chance.
     pub likely: f64,
     /// Standard deviation of the slope.
     pub uncertainty: f64,

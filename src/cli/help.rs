@@ -4,7 +4,7 @@ use clap::Args;
 use std::path::PathBuf;
 use strum::{Display, EnumString, IntoStaticStr, VariantArray};
 
-/// What the exit codes mean, below the help of commands that have them.
+/// Meaning of the exit codes, shown below the help of commands that have them.
 pub(super) const EXIT_CODES: &str = "\
 Exit codes:
    0  success
@@ -15,7 +15,7 @@ Exit codes:
    5  output: disk full, permission, not empty
   75  stopped by a signal: every slice written is complete; run again with --resume";
 
-/// What `fbp help` explains besides the commands.
+/// A topic that `fbp help` explains besides the commands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Display, EnumString, IntoStaticStr, VariantArray)]
 #[strum(serialize_all = "kebab-case")]
 pub enum Topic {

@@ -114,10 +114,10 @@ With --profile: every kernel of the profiles, next to the measured speed.
     Help(HelpArgs),
 }
 
-/// The command line with these words, of which the first is the program.
+/// Parses the command line `words`, of which the first is the program.
 ///
 /// # Errors
-/// What is wrong with it, or the help or the version that it asks for.
+/// The mistake in the command line, or the help or the version that it asks for.
 pub fn parse(words: impl Iterator<Item = OsString>) -> Result<Cli, clap::Error> {
     Cli::try_parse_from(words).map_err(with_hint)
 }

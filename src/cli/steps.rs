@@ -52,7 +52,7 @@ pub struct StepArgs {
     pub of_input: InputMeasures,
 }
 
-/// What the input says of how the scan was taken, where flags do not.
+/// Measures of the scan that the input states, for use where flags do not give them.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct InputMeasures {
     pub energy_kev: Option<f64>,

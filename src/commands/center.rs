@@ -42,9 +42,9 @@ pub fn center(args: &CenterArgs) -> Result<(String, Result<()>)> {
 /// The tilt of the projections, and what to do about it.
 struct Tilted {
     tilt: FoundTilt,
-    /// Whether it is another than that of `--tilt`,
+    /// True if the tilt differs from that of `--tilt`.
     is_new: bool,
-    /// and the axis once it is corrected, in bins, where that is certain.
+    /// Axis in bins once the tilt is corrected, where it is certain.
     center: Option<f64>,
     sinograms: bool,
 }

@@ -81,7 +81,7 @@ pub fn preprocess(args: &PreprocessArgs) -> Result<String> {
     ))
 }
 
-/// What is written: which pages, and which of their rows.
+/// Numbers of the pages that are written, and of the rows in them.
 struct WantedPages {
     numbers: Vec<usize>,
     rows: Vec<usize>,

@@ -1,10 +1,10 @@
-//! What the methods to find the axis say, as JSON.
+//! JSON of the results of the methods that find the axis.
 
 use crate::axis::Sampled;
 use crate::center::{AxisEstimate, AxisSurvey};
 use serde_json::{Value, json};
 
-/// What one method found.
+/// Returns the estimate of one method as JSON.
 pub(super) fn estimate_json(f: &AxisEstimate) -> Value {
     json!({
         "method": f.method.name(),
@@ -15,7 +15,7 @@ pub(super) fn estimate_json(f: &AxisEstimate) -> Value {
     })
 }
 
-/// What every method says on its own, with its costs, or why it does not suit the scan.
+/// Returns the result of every method on its own as JSON, with its costs, or the reason why it does not suit the scan.
 pub(super) fn survey_json(sampled: &Sampled, range: Option<(f64, f64)>) -> Value {
     let (found, note) = sampled.survey(range);
     let one = |AxisSurvey { method, outcome }: &AxisSurvey| match outcome {

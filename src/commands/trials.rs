@@ -31,7 +31,7 @@ const PAGE_TILE: usize = 512;
 /// The picture of all slices in a directory.
 const MONTAGE: &str = "montage.png";
 
-/// What is shown of a trial slice.
+/// The part of a trial slice that is shown, with its axis and score.
 struct ShownTrial {
     /// Axis in bins of the detector.
     center: f64,
@@ -107,7 +107,7 @@ pub(super) fn trial_page(
 /// Trial slices of a row, in the order of their axes.
 struct ShownTrials {
     trials: Vec<ShownTrial>,
-    /// What is shown of each.
+    /// Part of each trial slice that is shown.
     part: Option<Crop>,
     row: usize,
     source: Source,

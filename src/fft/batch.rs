@@ -1,4 +1,4 @@
-//! What a stage that filters rows is made from, and what it is given.
+//! The parts and the input of a stage that filters rows.
 
 use super::layout::{RowStageForm, row_layout};
 use crate::device::{BufferLayout, Session};

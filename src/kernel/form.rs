@@ -1,4 +1,4 @@
-//! What the code of a family depends on besides its parameters.
+//! Properties that the code of a family depends on besides its parameters.
 
 use super::{Defines, Interpolation, KernelTarget, Mode, Texel};
 use crate::error::Result;
@@ -18,7 +18,7 @@ pub struct KernelForm<'a> {
     pub slices: u32,
     pub texel: Texel,
     pub shuffle: Shuffle,
-    /// Whether the axis is the same for all projections.
+    /// True if the axis is the same for all projections.
     pub same_axis: bool,
     pub bound: Bound,
     /// Side of slices in pixels.
@@ -26,7 +26,7 @@ pub struct KernelForm<'a> {
     pub matrix: &'a Matrix,
     /// Items per warp in matrix products.
     pub lanes: u32,
-    /// Whether local memory is filled by the copy engine.
+    /// True if the copy engine fills local memory.
     pub bulk_copies: bool,
 }
 
@@ -88,7 +88,8 @@ impl Matrix {
     }
 }
 
-/// Whether the device's compiler is the one that the options, assembly and functions of the architecture require.
+/// Reports whether the device's compiler is the one that the options, assembly and functions of the architecture
+/// require.
 pub(super) fn has_own_compiler(target: KernelTarget, facts: Option<&DeviceFacts>) -> bool {
     facts.is_none_or(|f| f.has(&target.hardware.compiler_extension))
 }
@@ -103,7 +104,7 @@ pub struct Bound {
 }
 
 impl Bound {
-    /// What is usual in a mode, with the kernel for twice as many cells as pixels.
+    /// Returns the usual bound of a mode, with the kernel for twice as many cells as pixels.
     pub const fn usual(mode: Mode) -> Bound {
         match mode {
             Mode::Fast => Bound { accuracy: 1e-3, width: 5 },

@@ -1,4 +1,4 @@
-//! What is said of the parameters of any family, and the rules that hold for all.
+//! Statements about the parameters of any family, and the rules that hold for all.
 
 use super::parameter::alternatives;
 use super::{Algorithm, Common, Interpolation, Mode, Parameters, Reads, Sampler, Storage};
@@ -31,7 +31,8 @@ impl Parameters {
         self.family().reads(interpolation)
     }
 
-    /// Whether values are interpolated by the rule of the interpolation; other kernels are only used on request.
+    /// Reports whether values are interpolated by the rule of the interpolation; other kernels are only used on
+    /// request.
     pub fn keeps_rule(&self, interpolation: Interpolation) -> bool {
         self.reads(interpolation) == Reads::of(interpolation)
     }

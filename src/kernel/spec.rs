@@ -32,8 +32,8 @@ impl Offer {
     }
 }
 
-/// Whether positions that are counted from bin 0 are exact enough for a kernel's mode: in `precise` not between bins, unless
-/// the texture unit interpolates there, whose weights of 8 bits are coarser.
+/// Reports whether positions that are counted from bin 0 are exact enough for the mode of a kernel. In `precise`,
+/// positions between bins are not, unless the texture unit interpolates there, whose weights of 8 bits are coarser.
 fn keeps_margin_from_bin_0(offer: &Offer, texel: Texel) -> bool {
     let by_unit = texel.format().is_some() && offer.parameters.family().reads_between_bins(offer.interpolation);
     offer.mode == Mode::Fast || offer.interpolation == Interpolation::Nearest || by_unit
@@ -145,7 +145,7 @@ impl KernelSpec {
         }
     }
 
-    /// What the code of its family depends on.
+    /// Returns the properties that the code of the kernel's family depends on.
     pub fn form(&self) -> KernelForm<'_> {
         KernelForm {
             interpolation: self.interpolation,

@@ -38,7 +38,7 @@ impl Texture {
         self.projections_at_once * if self.projections_at_once < 16 { 64 } else { 16 }
     }
 
-    /// Whether no axis is loaded.
+    /// Reports whether no axis is loaded.
     fn leaves_axes_out(&self, form: &KernelForm) -> bool {
         self.same_centre && form.same_axis
     }

@@ -1,4 +1,4 @@
-//! What an answer must keep to be certain.
+//! Limits that an answer must keep to be certain.
 
 /// Systematic error in bins, as standard deviation.
 pub(super) const FLOOR: f64 = 0.05;

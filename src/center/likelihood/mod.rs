@@ -50,7 +50,7 @@ const TILT_GAIN: f64 = 12.0;
 /// Smallest tilt that is kept, in standard deviations.
 const TILT_SIGMAS: f64 = 5.0;
 
-/// What a search found.
+/// The result of a search.
 #[derive(Clone, Debug)]
 pub struct LikelyAxis {
     pub minimum: Minimum,

@@ -34,7 +34,7 @@ pub(in crate::commands) struct Overview {
     previews: Option<Mutex<Previews>>,
 }
 
-/// What is to be gathered.
+/// The parts of an overview that are to be gathered.
 #[derive(Clone, Copy)]
 pub(in crate::commands) struct Wanted {
     pub histogram: bool,
@@ -43,7 +43,7 @@ pub(in crate::commands) struct Wanted {
 }
 
 impl Wanted {
-    /// What the flags of a run ask for.
+    /// Returns the parts that the flags of a run ask for.
     pub fn by(execution: &Execution) -> Wanted {
         let page = execution.page().is_some();
         Wanted {
@@ -54,7 +54,7 @@ impl Wanted {
     }
 }
 
-/// What was gathered, when all slices have passed.
+/// The overview of all slices of a run.
 pub(in crate::commands) struct Gathered {
     /// Numbers of the slices, ascending.
     pub slices: Vec<usize>,
@@ -193,7 +193,7 @@ impl Overview {
         })
     }
 
-    /// What was gathered of all slices.
+    /// Returns the overview, once all slices have passed.
     pub fn gathered(self) -> Gathered {
         let histogram = self.histogram.map(|counted| {
             let Counted { histogram, moments } = counted.into_inner().unwrap_or_else(PoisonError::into_inner);

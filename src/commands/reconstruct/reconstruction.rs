@@ -1,4 +1,4 @@
-//! What a run into its output is made from.
+//! The parts that a run into its output is made from.
 
 use crate::cli::ReconstructArgs;
 use crate::engine::Source;
@@ -11,7 +11,7 @@ use std::sync::atomic::AtomicBool;
 #[derive(Clone, Copy)]
 pub(super) struct Reconstruction<'a> {
     pub job: &'a Job,
-    /// What the job was made from.
+    /// Flags from which the job was made.
     pub flags: &'a ReconstructArgs,
     pub source: &'a Source,
     pub target: &'a Target,
