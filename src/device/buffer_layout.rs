@@ -60,7 +60,7 @@ impl BufferLayout {
     /// Allocates a buffer of the layout that kernels only read.
     ///
     /// # Errors
-    /// As for [`buffer`](Self::buffer).
+    /// Those of [`buffer`](Self::buffer).
     pub fn input<T>(&self, session: &Session, what: &'static str) -> Result<Buffer<T>> {
         self.allocate(session, what, CL_MEM_READ_ONLY)
     }
@@ -68,7 +68,7 @@ impl BufferLayout {
     /// Allocates a buffer of the layout that holds `data` and is only read.
     ///
     /// # Errors
-    /// As for [`buffer`](Self::buffer), and [`Error::Internal`] if the layout has a buffer of another size.
+    /// Those of [`buffer`](Self::buffer), and [`Error::Internal`] if the layout has a buffer of another size.
     pub fn constant<T: Copy>(&self, session: &Session, what: &'static str, data: &[T]) -> Result<Buffer<T>> {
         let bytes = data.len().max(1) * std::mem::size_of::<T>();
         if !self.buffers.contains(&(what, bytes)) {

@@ -133,7 +133,7 @@ impl ComingMemory {
     /// Waits for the next piece and returns it.
     ///
     /// # Errors
-    /// [`Error::Memory`] if there is too little, [`Error::Internal`] when nothing has begun or there are no more pieces.
+    /// [`Error::Memory`] if there is too little, [`Error::Internal`] if nothing has begun or there are no more pieces.
     pub fn next(&mut self) -> Result<HostMemory> {
         let none = || Error::Internal("there is no more memory of the host for a block".into());
         self.making.as_ref().and_then(|making| making.pieces.recv().ok()).ok_or_else(none)?

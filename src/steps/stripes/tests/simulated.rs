@@ -54,7 +54,7 @@ fn noise(place: usize) -> f64 {
     (-2.0 * (-uniform(2 * place)).ln_1p()).sqrt() * (2.0 * PI * uniform(2 * place + 1)).cos()
 }
 
-/// As a detector sees them.
+/// Returns line integrals as a detector records them, with noise.
 fn seen(exact: &[f64]) -> Vec<f32> {
     let value = |(i, v): (usize, &f64)| (v + noise(i) / PHOTONS.sqrt() * (v / 2.0).exp()) as f32;
     exact.iter().enumerate().map(value).collect()
@@ -113,8 +113,9 @@ fn replaced(after: &[f32], before: &[f32]) -> usize {
         .count()
 }
 
-/// Effect of algotom 1.7.0 on the ring-free simulations, by share of air: root mean square change of the slice in percent of
-/// the sample's density, with the parameters that are our defaults (`fitting` with its own kind of sigma, 15).
+/// Effect of algotom 1.7.0 on the ring-free simulations, by share of air: root mean square change of the slice in
+/// percent of the sample's density, with the parameters that are our defaults (`fitting` with its own kind of sigma,
+/// 15).
 const ALGOTOM: &[(&str, [f64; 5])] = &[
     ("sorting", [5.10, 4.65, 4.30, 3.90, 3.50]),
     ("filtering", [3.10, 3.41, 3.26, 3.09, 3.03]),
