@@ -127,7 +127,7 @@ impl KernelTest<'_> {
         }
     }
 
-    /// What identifies the programs that are tested: `key` is the kernel's.
+    /// Returns a key that identifies the programs that are tested; `key` is the kernel's.
     pub fn key(&self, facts: &DeviceFacts, key: &str) -> Result<String> {
         let Parameters::Gridding(gridding) = &self.spec.parameters else { return Ok(key.to_owned()) };
         let Some(form) = GridForm::new(facts, gridding, self.scan.roi, self.spec.bound.accuracy)? else {
@@ -166,7 +166,7 @@ impl Checked {
         Checked { error, margin: margin(spec).relative_rms }
     }
 
-    /// Whether the kernel is right.
+    /// Reports whether the kernel is right.
     pub fn right(&self) -> bool {
         self.error <= self.margin
     }

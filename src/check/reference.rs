@@ -32,7 +32,7 @@ pub struct Reference {
     pixels: Vec<[usize; 2]>,
     /// `[pixel][slice]` for every interpolation rule and width of the zone around ties that was requested.
     known: Vec<(Reads, f64, Vec<Expected>)>,
-    /// What continues rows where that counts.
+    /// How rows continue beyond the detector, where that matters.
     padding: Padding,
 }
 

@@ -47,7 +47,7 @@ pub struct DeviceSteps<'a> {
     pub binning: usize,
     /// Rows are extended.
     pub extended: bool,
-    /// What slices are written as.
+    /// The sample type that slices are written as.
     pub sample: EncodedSample,
     /// The device counts the values of slices.
     pub counts_values: bool,
@@ -65,7 +65,7 @@ impl DeviceSteps<'_> {
         (!names.is_empty()).then(|| format!("steps-{:016x}", key()))
     }
 
-    /// What is tried before the run.
+    /// Returns the checks that are done before the run.
     fn checks(&self) -> Vec<StepCheck> {
         let Steps { outliers, air, tilt, phase, stripes, .. } = self.steps;
         let images = tilt.map(StepCheck::Tilt).into_iter().chain(phase.map(StepCheck::Phase));
@@ -119,7 +119,7 @@ pub struct StepError {
 }
 
 impl StepError {
-    /// Whether the step is right.
+    /// Reports whether the step is right.
     pub fn right(&self) -> bool {
         self.error <= self.margin
     }
@@ -147,7 +147,7 @@ impl StepCheck {
             .collect()
     }
 
-    /// What is tried, with its parameters.
+    /// Returns the step that is checked, with its parameters.
     pub fn name(&self) -> String {
         match self {
             StepCheck::Binning(by) => format!("binning {by}"),
@@ -166,7 +166,7 @@ impl StepCheck {
         }
     }
 
-    /// What does it.
+    /// Returns the backend that does the step.
     pub fn backend(&self, backends: StepBackends) -> StepBackend {
         match self {
             StepCheck::Binning(_) | StepCheck::Rows(_) | StepCheck::Air(_) | StepCheck::Extension => backends.rows,
@@ -176,7 +176,7 @@ impl StepCheck {
         }
     }
 
-    /// What the device lacks for it, if anything.
+    /// Returns the capability that the device lacks for the step, if any.
     pub fn lacks(&self, facts: &DeviceFacts) -> Option<&'static str> {
         match self {
             // whole numbers are scaled in f64 everywhere

@@ -39,7 +39,7 @@ pub struct Setup<'a> {
     pub sets: usize,
     /// Chunks of sinograms that it has buffers for besides.
     pub ahead: usize,
-    /// What of a chunk is on the device at a time.
+    /// The part of a chunk that is on the device at a time.
     pub cut: Cut,
 }
 
@@ -93,22 +93,22 @@ impl std::ops::Add for DeviceSeconds {
 pub struct Engine {
     pub(super) session: Session,
     pub(super) kernels: ChunkKernels,
-    /// What chunks of sinograms are copied into, or what of one is on the device at a time.
+    /// Buffers that chunks of sinograms are copied into, or the part of one that is on the device at a time.
     pub(super) inputs: Vec<Buffer<f32>>,
-    /// What chunks of slices are copied from.
+    /// Buffers that chunks of slices are copied from.
     pub(super) outputs: Vec<SliceBuffers>,
     pub(super) shape: ChunkShape,
-    /// What corrects rows, if the device does.
+    /// Corrects rows, if the device does that.
     pub(super) rows: Option<DeviceFeed>,
-    /// What corrects sinograms, if the device does.
+    /// Corrects sinograms, if the device does that.
     pub(super) sinograms: Option<SinogramStage>,
-    /// What it wants to get.
+    /// How the device gets rows.
     pub(super) wants: FeedPlan,
     /// The block of rows that single slices were computed from last, if there are blocks and no run came after it.
     pub(super) loaded: Option<usize>,
     /// The back-projection kernel that was built.
     pub source: KernelSource,
-    /// What that kernel takes of the device.
+    /// Resources of the device that the back-projection kernel takes.
     pub resources: Resources,
     /// Why rows are not filtered as planned, if so.
     pub note: Option<String>,
@@ -129,13 +129,13 @@ pub(super) struct ChunkShape {
 pub(super) struct SliceBuffers {
     /// Values, or the samples that are written at their beginning, when the device has encoded them.
     pub values: Buffer<f32>,
-    /// What encoding needs and tells, if the device encodes slices.
+    /// Memory and counts of the encoding, if the device encodes slices.
     pub encoded: Option<EncodedSlices>,
     /// The counts of values, if the device counts them.
     pub counts: Option<SliceCounts>,
 }
 
-/// What computes chunks.
+/// The kernels that compute chunks.
 pub(super) struct ChunkKernels {
     encoder: Option<SliceEncoder>,
     counter: Option<SliceCounter>,
@@ -146,7 +146,7 @@ pub(super) struct ChunkKernels {
     group: usize,
 }
 
-/// What is filtered and back-projected at once.
+/// The rows and slices that are filtered and back-projected at once.
 pub(super) struct DevicePass<'a, Rows> {
     /// Number of the step; chunks that are on the device as a whole have step 0 only.
     pub step: usize,
@@ -164,7 +164,7 @@ struct BandPart {
     rows: Range<usize>,
     /// Values of that band of a slice.
     band: Range<usize>,
-    /// Whether the band is complete after it.
+    /// True if the band is complete after it.
     last: bool,
     projector: BackProjector,
 }
@@ -337,12 +337,12 @@ impl Engine {
         Ok(())
     }
 
-    /// Whether chunks are in the host's memory, which the device reads and writes.
+    /// Reports whether chunks are in the host's memory, which the device reads and writes.
     pub(super) fn is_mapped(&self) -> bool {
         self.session.shares_memory() && self.rows.is_none() && self.kernels.encoder.is_none()
     }
 
-    /// Whether a chunk is on the device as a whole.
+    /// Reports whether a chunk is on the device as a whole.
     pub(super) fn is_whole(&self) -> bool {
         self.kernels.steps.len() == 1
     }
@@ -426,7 +426,7 @@ impl ChunkKernels {
         self.encoder.as_ref().filter(|encoder| !encoder.in_place()).map(SliceEncoder::slice_bytes)
     }
 
-    /// Whether slices are finished when [`finish`](Self::finish) is done.
+    /// Reports whether slices are finished when [`finish`](Self::finish) is done.
     pub fn finishes(&self) -> bool {
         self.encoder.is_some()
     }

@@ -31,7 +31,7 @@ impl ReadyDevice {
         &self.engine.session.facts
     }
 
-    /// What it takes, and how fast it should be.
+    /// Returns the size of its chunks, and how fast it should be.
     pub(super) fn pace(&self, recipe: &Recipe, scan: &Scan) -> Pace {
         Pace {
             chunk: self.plan.chunk,

@@ -1,4 +1,4 @@
-//! What is done to slices before they are written.
+//! Changes of slices before they are written.
 
 use crate::device::{Session, SliceCounter, SliceEncoder};
 use crate::error::Result;
@@ -8,7 +8,7 @@ use crate::plan::Scan;
 use crate::recipe::Recipe;
 use std::ops::Range;
 
-/// What is done to a slice after the device: length unit and mask.
+/// The changes of a slice after back projection: unit of length and mask.
 pub struct Finish {
     factor: f32,
     /// Side of the whole slice.
@@ -32,7 +32,7 @@ impl Finish {
         SliceEncoder::new(session, sample, scan.geometry.roi.width, &self.spans(scan), self.factor)
     }
 
-    /// What counts the values of finished slices on a device, before they are.
+    /// Makes the counter of the values that slices will have when they are finished.
     pub(super) fn counter(&self, session: &Session, scan: &Scan) -> Result<SliceCounter> {
         SliceCounter::new(session, scan.geometry.roi.width, &self.spans(scan), self.factor)
     }

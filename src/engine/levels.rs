@@ -86,7 +86,7 @@ fn counts(stack: &Stack, scan: &Scan, sinograms: bool) -> Option<f32> {
     Some(*median).filter(|level| *level >= COUNTS)
 }
 
-/// What the level of air is, if it is that of a beam.
+/// Returns the level of air, if it is that of a beam.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Beam {
     One,
@@ -94,7 +94,7 @@ enum Beam {
     Counts,
 }
 
-/// What a row is like from its ends to its middle.
+/// The values of a row from its ends to its middle.
 enum Shape {
     /// Lower between its ends, which have this level.
     Below(f32),

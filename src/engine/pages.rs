@@ -50,7 +50,7 @@ pub fn pages<'a>(scan: &ScanRows<'a>) -> &'a [usize] {
     if scan.sinograms { scan.wanted } else { scan.used }
 }
 
-/// What is corrected for some of the pages, by their positions.
+/// Returns the batch of some of the pages, by their positions.
 fn batch_of(scan: &ScanRows, places: Range<usize>) -> DetectorBatch {
     match scan.sinograms {
         true => scan.of_all_projections(&scan.wanted[places], 0),
@@ -223,7 +223,7 @@ impl<'a> PageDevice<'a> {
         Ok(counts)
     }
 
-    /// What was replaced in the counted rows of a batch, and of those before it whose counts were not taken.
+    /// Takes the counts of replaced values in a batch, and in earlier ones whose counts were not taken.
     fn counts_of(&mut self, batch: &DetectorBatch) -> Result<Counts> {
         let found = self.corrector.take_counts(&self.session, batch.counted.len())?;
         let rows = batch.rows[batch.counted.clone()].iter().copied();

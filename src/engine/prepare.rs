@@ -209,7 +209,9 @@ fn check(
     Ok(outcome)
 }
 
-/// What the device computes incorrectly of the steps that the plan gives it, unless they are known to be right.
+/// Returns the step that the device computes incorrectly, if it does, of those that the plan gives it and that are not
+
+/// known to be right.
 ///
 /// # Errors
 /// [`Error::Memory`], which says nothing of the kernels.
@@ -236,7 +238,7 @@ fn check_steps(
     wrong_step(session, &steps, cache, reporter)
 }
 
-/// What the device computes incorrectly of these steps, unless they are known to be right.
+/// Returns the one of some steps that the device computes incorrectly, if it does and they are not known to be right.
 fn wrong_step(
     session: &Session,
     steps: &DeviceSteps,

@@ -1,4 +1,4 @@
-//! What all stages of a run see, and the threads that they run in.
+//! The data that all stages of a run share, and the threads that they run in.
 
 use super::finish::Finish;
 use super::source::Source;
@@ -11,7 +11,7 @@ use rayon::{ThreadPool, ThreadPoolBuilder};
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::thread::ScopedJoinHandle;
 
-/// What all stages see.
+/// The data that all stages share.
 #[derive(Clone, Copy)]
 pub struct Run<'a> {
     pub recipe: &'a Recipe,
@@ -45,7 +45,7 @@ pub type Observer<'a> = dyn Fn(usize, ObservedSlice) + Sync + 'a;
 pub struct ObservedSlice<'a> {
     /// The finished values; none if a device encodes slices.
     pub values: Option<&'a [f32]>,
-    /// What a device counted, if it did.
+    /// Counts of a device, if it counted values.
     pub counted: Option<&'a CountedSlice>,
 }
 
@@ -63,7 +63,7 @@ pub(super) fn joined<T>(thread: ScopedJoinHandle<Result<T>>, stage: &str) -> Res
     thread.join().unwrap_or_else(|_| Err(panicked(stage)))
 }
 
-/// What is left of a thread that panicked.
+/// Makes the error of a thread that panicked.
 pub(super) fn panicked(stage: &str) -> Error {
     Error::Internal(format!("the {stage} stopped unexpectedly"))
 }

@@ -27,7 +27,7 @@ pub struct Source {
     sinograms: bool,
     shape: StackShape,
     pub scan: Scan,
-    /// What the host keeps of the rows that it corrects.
+    /// Rows that the host has corrected and keeps.
     pub(super) host: HostFeed,
 }
 
@@ -113,7 +113,9 @@ impl Source {
         self
     }
 
-    /// What tells the input from another without reading it: names, sizes, times of the last change and shapes.
+    /// Returns a text that tells the input from others without reading it: names, sizes, times of the last change and
+
+    /// shapes.
     pub fn fingerprint(&self) -> String {
         let bits = |values: &Option<Vec<f64>>| -> String {
             values.iter().flatten().map(|value| format!("{:016x} ", value.to_bits())).collect()

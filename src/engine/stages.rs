@@ -22,7 +22,7 @@ use std::sync::{Mutex, PoisonError};
 use std::thread::scope;
 use std::time::Instant;
 
-/// What the stages hand back.
+/// The results of all stages.
 pub struct Done {
     /// Seconds that all stages together took.
     pub seconds: f64,
@@ -32,18 +32,18 @@ pub struct Done {
     pub clipped: u64,
     /// The slice that was to be kept; empty if none was.
     pub kept: Vec<f32>,
-    /// What every device did.
+    /// The share of every device.
     pub devices: Vec<DeviceShare>,
 }
 
-/// What a device did of a run.
+/// A device's share of a run.
 #[derive(Clone, Copy, Debug)]
 pub struct DeviceShare {
     /// Number of slices that it computed.
     pub slices: usize,
     /// That it was busy.
     pub seconds: DeviceSeconds,
-    /// Whether it stopped before the end.
+    /// True if it stopped before the end.
     pub failed: bool,
 }
 

@@ -6,7 +6,7 @@ use std::ops::Range;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
-/// What a device takes.
+/// Sizes of the chunks that a device takes, and how fast it should be.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Pace {
     /// Most slices at once.
@@ -128,12 +128,12 @@ impl Work {
         self.changed.notify_all();
     }
 
-    /// Whether any device is still there.
+    /// Reports whether any device is still there.
     pub fn has_devices(&self) -> bool {
         self.state().devices.iter().any(|d| d.alive)
     }
 
-    /// Whether every slice is done.
+    /// Reports whether every slice is done.
     pub fn complete(&self) -> bool {
         let state = self.state();
         state.todo.iter().all(Range::is_empty) && state.devices.iter().all(|d| d.assigned.is_empty())
@@ -146,7 +146,7 @@ impl Work {
 }
 
 impl State {
-    /// What a device with a free buffer takes now, if there is one.
+    /// Returns the chunk that a device with a free buffer takes now, if there is one.
     fn next(&mut self) -> Option<(usize, Range<usize>)> {
         self.todo.retain(|range| !range.is_empty());
         let found = self.assign(false);
@@ -208,7 +208,7 @@ impl State {
         self.blocks.partition_point(|end| *end <= slices.start)
     }
 
-    /// Whether another device took slices of a block last.
+    /// Reports whether another device took slices of a block last.
     fn has_other(&self, device: usize, block: usize) -> bool {
         let others = self.devices.iter().enumerate().filter(|(d, w)| *d != device && w.alive);
         others.map(|(_, w)| w.block).any(|of_other| of_other == Some(block))
@@ -322,7 +322,7 @@ mod tests {
         assert_eq!(work.next(), Some((0, 25..44)));
     }
 
-    /// What each device takes, if all take as long for a chunk.
+    /// The chunks that each device takes if all need the same time for one.
     fn in_turn(work: &Work, devices: usize) -> Vec<Vec<Range<usize>>> {
         let (mut all, mut running) = (vec![Vec::new(); devices], VecDeque::new());
         loop {

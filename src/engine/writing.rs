@@ -14,7 +14,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread::scope;
 use std::time::Instant;
 
-/// What was written.
+/// The results of writing.
 pub(super) struct Written {
     /// Seconds that the writers were busy, of the busiest one.
     pub seconds: f64,
@@ -66,7 +66,7 @@ struct Delivered<'a> {
     progress: Mutex<WriteProgress<'a>>,
 }
 
-/// What was written so far.
+/// The progress of writing.
 struct WriteProgress<'a> {
     /// The slice that is handed back.
     kept: Vec<f32>,

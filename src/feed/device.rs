@@ -12,14 +12,14 @@ pub struct DeviceFeed {
     corrector: BlockCorrector,
 }
 
-/// What was replaced in the data that a device corrected.
+/// Counts of replaced values in the data that a device corrected.
 pub struct FoundReplaced {
     /// The block, if blocks are kept.
     block: Option<usize>,
     counts: Counts,
 }
 
-/// What was replaced in the data that devices correct; in a block once, whichever devices take slices from it.
+/// Counts of replaced values in the data that devices correct; of a block once, whichever devices take slices from it.
 #[derive(Default)]
 pub struct DeviceCounts {
     pub all: Counts,

@@ -9,7 +9,7 @@ use std::ops::{Add, Range};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-/// What was replaced in rows, and how long their correction took, without reading.
+/// Counts of replaced values in rows, and the time of their correction without reading.
 #[derive(Default)]
 pub struct CorrectedRows {
     pub counts: Counts,
@@ -116,7 +116,7 @@ impl ScanRows<'_> {
     }
 }
 
-/// What the host keeps of the rows that it corrects: the last block, where steps need blocks.
+/// The rows that the host keeps: the block that it corrected last, where steps need blocks.
 #[derive(Default)]
 pub struct HostFeed {
     kept: Mutex<CorrectedBlock>,
@@ -129,7 +129,7 @@ struct CorrectedBlock {
     rows: Vec<usize>,
     /// Their sinograms as the detector saw them.
     sinograms: Vec<f32>,
-    /// What was replaced in them, until the run has counted it: a search or percentiles may read a block first.
+    /// Counts of replaced values, until the run has taken them: a search or percentiles may read a block first.
     counts: Counts,
 }
 
@@ -166,7 +166,7 @@ impl HostFeed {
         Ok(sinograms)
     }
 
-    /// What the detector saw of each of the rows.
+    /// Corrects each of the rows as the detector saw it.
     fn correct(&self, scan: &ScanRows, which: &[usize], counted: bool, out: Vec<&mut [f32]>) -> Result<Counts> {
         if scan.sinograms {
             let one = |(sinogram, &page): (&mut [f32], &usize)| Ok(scan.correct_sinogram(page, sinogram)?.counts);

@@ -42,7 +42,7 @@ pub struct ScanRows<'a> {
     pub used: &'a [usize],
     /// Numbers of the rows of the detector that the job wants, ascending.
     pub wanted: &'a [usize],
-    /// Whether pages of the stack are sinograms, else projections.
+    /// True if pages of the stack are sinograms, else projections.
     pub sinograms: bool,
     /// How rows are extended after their correction, if they are.
     pub field: Option<&'a ExtendedField>,
@@ -69,7 +69,7 @@ impl<'a> ScanRows<'a> {
         self.used.len() * self.field.map_or(self.stack.width(), |field| field.bins)
     }
 
-    /// What a device does to rows, if it can do all steps.
+    /// Returns the correction of rows on a device, if it can do all steps.
     pub fn correction(&self) -> Option<RowCorrection<'a>> {
         self.preparation.correction(self.used, self.projections())
     }

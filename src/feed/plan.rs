@@ -1,4 +1,4 @@
-//! What is read at once for a chunk of slices.
+//! The pieces that are read for a chunk of slices.
 
 use super::{HostFeed, ScanRows, parts_of};
 use crate::device::{BlockPlace, BlockShape, DetectorBatch, HostMemory};
@@ -7,7 +7,7 @@ use crate::kernel::{StepBackend, StepBackends};
 use crate::steps::Counts;
 use std::ops::Range;
 
-/// What is read at once.
+/// The rows that are read at once.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Piece {
     /// Rows of slices at these positions of the list: sinograms that the host has corrected, or samples.
@@ -34,7 +34,9 @@ impl FeedPlan {
         FeedPlan { steps: StepBackends::HOST, read, blocks: None }
     }
 
-    /// What is read for a chunk of a list of slices, in order. `loaded` is the block that was read last.
+    /// Returns the pieces of a chunk of a list of slices, in the order of reading. `loaded` is the block that was read
+
+    /// last.
     pub fn pieces(
         &self,
         scan: &ScanRows,

@@ -1,4 +1,4 @@
-//! What is measured: the problem (paper, 2.3), and which kernels.
+//! The problem that is measured (paper, 2.3), and which kernels.
 
 use crate::device::{BufferLayout, GridForm, SinogramStore, projector_layout, sinogram_bytes};
 use crate::error::Result;
@@ -37,7 +37,7 @@ impl Protocol {
         self.slices.map_or(self.passes, |all| all.div_ceil(slices as usize))
     }
 
-    /// What of the problem influences kernels.
+    /// Returns the part of the problem that influences kernels.
     pub fn problem(&self) -> Problem {
         Problem { size: self.size, span: self.geometry().span(), ..Problem::new(self.projections, true) }
     }
@@ -108,7 +108,7 @@ pub struct OfferFilter {
 }
 
 impl OfferFilter {
-    /// Whether a kernel of a profile is selected.
+    /// Reports whether a kernel of a profile is selected.
     pub fn matches(&self, offer: &Offer) -> bool {
         fn any<T: PartialEq>(list: &[T], value: T) -> bool {
             list.is_empty() || list.contains(&value)

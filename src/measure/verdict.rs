@@ -17,7 +17,7 @@ pub enum Verdict {
 }
 
 impl Verdict {
-    /// Whether the kernel failed the check.
+    /// Reports whether the kernel failed the check.
     pub fn is_bad(&self) -> bool {
         matches!(self, Verdict::Incorrect | Verdict::Failed(_))
     }

@@ -18,7 +18,9 @@ pub(super) struct Chosen {
     pub notes: Vec<String>,
 }
 
-/// The first kernel that nothing speaks against, for a run of so many slices, and why it is not the one that the profile
+/// Returns the first kernel without a reason against it, for a run of so many slices, and why it is not the one that
+
+/// the profile
 /// would take.
 pub(super) fn choose(request: &Request, run_slices: usize) -> Result<Chosen> {
     let Request { scan, choice, facts, .. } = *request;
@@ -188,7 +190,7 @@ fn layout(offer: &Offer, geometry: &Geometry, facts: &DeviceFacts) -> (Texel, Op
     }
 }
 
-/// What may stand in for a family that is not to be used, best first.
+/// Returns the kernels that may take the place of a family that is not to be used, best first.
 fn fallbacks(recipe: &Recipe, profile: &Profile, first: &Offer, run_slices: usize, size: usize) -> Vec<Offer> {
     let KernelChoice { interpolation, mode, slices_per_pass, .. } = recipe.kernel;
     let select = |&algorithm: &Algorithm| {

@@ -62,7 +62,7 @@ impl KernelMemory<'_> {
         cut.bands(geometry.roi).map(of_part).sum()
     }
 
-    /// What gridding needs with so much of a pass on the device; `None` if a band has no grid.
+    /// Returns the memory of gridding where a pass is cut so; `None` if a band has no grid.
     pub fn grid(&self, cut: Cut) -> Option<GridBytes> {
         let KernelMemory { geometry, facts, .. } = *self;
         let spec = &self.chosen.spec;

@@ -17,7 +17,7 @@ pub struct Plan {
     pub spec: KernelSpec,
     /// How rows are filtered.
     pub rows: RowFilter,
-    /// What does the steps before the filter; the host where there are none.
+    /// The backends of the steps before the filter; the host where there are none.
     pub steps: StepBackends,
     /// Sinograms of a pass whose stripes the device removes together, at most: some methods have parts of fewer.
     pub stripes_at_once: usize,
@@ -29,9 +29,9 @@ pub struct Plan {
     pub sets: usize,
     /// Chunks of sinograms that it holds besides.
     pub ahead: usize,
-    /// What of a chunk is on the device at a time.
+    /// The part of a chunk that is on the device at a time.
     pub cut: Cut,
-    /// What is copied to and from the device at once; the whole chunk where nothing is copied.
+    /// Numbers of slices that are copied to and from the device at once; the whole chunk where nothing is copied.
     pub pieces: Pieces,
     /// How the device corrects rows, if it does.
     pub blocks: Option<BlockShape>,

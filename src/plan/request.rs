@@ -1,4 +1,4 @@
-//! What a plan is made for, and the sizes that it is made of.
+//! The request that a plan answers, and the sizes that it is made of.
 
 use super::scan::{SampleShape, Scan};
 use crate::facts::DeviceFacts;
@@ -6,7 +6,7 @@ use crate::known::KnownFailures;
 use crate::profile::Choice;
 use crate::recipe::Recipe;
 
-/// What a plan is made for.
+/// The run, the device and the memory that a plan is made for.
 #[derive(Clone, Copy)]
 pub struct Request<'a> {
     pub recipe: &'a Recipe,
@@ -40,7 +40,7 @@ pub struct Memory {
 pub struct Refused {
     /// Of the generated source.
     pub key: String,
-    /// What is wrong with it.
+    /// The reason: what is wrong with the kernel.
     pub why: String,
 }
 
@@ -52,7 +52,8 @@ pub struct Avoid<'a> {
 }
 
 impl Request<'_> {
-    /// Whether frames should be read as a whole if the device has room for all rows: to decode a few rows of them takes as long,
+    /// Reports whether frames should be read as a whole if the device has room for all rows: to decode a few rows of
+    /// them takes as long,
     /// and the run needs most of them. Several devices would decode all of them each.
     pub(super) fn takes_frames(&self) -> bool {
         let SampleShape { whole_frames, blocks, height, .. } = self.scan.samples;

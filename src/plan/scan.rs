@@ -10,7 +10,7 @@ use crate::recipe::{AngleSource, Center, MAX_ANGLE, Recipe};
 use crate::remark::Remark;
 use crate::source::{StoredRows, StoredSamples};
 
-/// What the headers of the input say, and the text files that were read beside it.
+/// The contents of the headers of the input, and of the text files that were read beside it.
 #[derive(Clone, Debug)]
 pub struct StackShape {
     /// Slices that the stack holds.
@@ -39,9 +39,9 @@ pub struct SampleShape {
     pub halo: usize,
     /// Rows that a device corrects together, if it must.
     pub blocks: Option<RowBlocks>,
-    /// Whether a device can do all steps on rows.
+    /// True if a device can do all steps on rows.
     pub correctable: bool,
-    /// Whether rows of a projection take about as long to read as all of it.
+    /// True if rows of a projection take about as long to read as all of it.
     pub whole_frames: bool,
 }
 
@@ -73,7 +73,7 @@ pub struct Scan {
     pub mean_shift: f64,
     /// How rows become longer than the detector.
     pub field: Option<ExtendedField>,
-    /// What steps hold of the host's memory; nothing until there is a reader.
+    /// Host memory that steps hold; none until there is a reader.
     pub held: HeldByHost,
     /// Bytes of the host's memory for chunks of the input, whoever does the steps.
     pub cached: u64,
@@ -86,7 +86,7 @@ pub struct Scan {
     pub run_slices: Vec<usize>,
     /// Numbers of the projections that are used, ascending.
     pub used: Vec<usize>,
-    /// What the user should know about the scan.
+    /// Remarks about the scan for the user.
     pub remarks: Vec<Remark>,
 }
 

@@ -36,11 +36,12 @@ const CHUNKS: u64 = 8;
 /// Who keeps blocks of rows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kept {
-    /// The device those that steps need,
+    /// The device keeps the blocks that steps need.
     ByDevice,
-    /// the host these,
+    /// The host keeps the blocks that steps need.
     ByHost,
-    /// or the device all rows, although no step needs others: frames of the input are read as a whole.
+    /// The device keeps all rows in one block, although no step needs it, so that frames of the input are read as a
+    /// whole.
     AllRows,
 }
 
@@ -49,7 +50,7 @@ pub(super) struct Sizes<'a> {
     request: &'a Request<'a>,
     chosen: &'a Chosen,
     rows: RowFilter,
-    /// What may do the steps.
+    /// The backends that may do the steps.
     backends: StepBackends,
     kept: Kept,
     /// Slices of a pass, of the whole run: all shards have the same kernel.
@@ -180,7 +181,9 @@ impl<'a> Sizes<'a> {
         Cut::whole(&self.request.scan.geometry)
     }
 
-    /// What does the steps: the device if it may, if it has sinograms as a whole, and can do all of them. The
+    /// Returns the backends of the steps: the device if it may, if it has sinograms as a whole, and can do all of
+
+    /// them. The
     /// host does not get back what a device has corrected.
     pub fn steps(&self, cut: Cut) -> StepBackends {
         let Request { recipe, scan, facts, keeps_values, histogram, .. } = *self.request;
@@ -207,7 +210,7 @@ impl<'a> Sizes<'a> {
         StepBackends { rows, images, sinograms, slices }
     }
 
-    /// Whether the device is able to count values, and may.
+    /// Reports whether the device is able to count values, and may.
     fn may_count(&self, cut: Cut) -> bool {
         let Request { scan, facts, .. } = *self.request;
         // counts have 32 bits
@@ -215,7 +218,7 @@ impl<'a> Sizes<'a> {
         able && cut == self.uncut() && self.backends.slices == StepBackend::Device
     }
 
-    /// Whether the device counts the values of slices; the host counts them where they are in its memory.
+    /// Reports whether the device counts the values of slices; the host counts them where they are in its memory.
     pub fn counts_values(&self, cut: Cut) -> bool {
         self.request.histogram && self.may_count(cut) && !self.mapped(cut)
     }
@@ -316,7 +319,7 @@ impl<'a> Sizes<'a> {
         scan.field.as_ref().map_or(scan.geometry.bins, |field| field.detector)
     }
 
-    /// What the device corrects at once, if it needs blocks of rows.
+    /// Returns the blocks of rows that the device corrects and that are kept, if there are any.
     pub fn blocks(&self, cut: Cut) -> Option<BlockShape> {
         let scan = self.request.scan;
         let all = (self.kept == Kept::AllRows).then(|| RowBlocks::all(scan.samples.height));
@@ -350,7 +353,7 @@ impl<'a> Sizes<'a> {
         (self.steps(cut).rows == StepBackend::Device).then(|| self.blocks(cut).unwrap_or_else(straight))
     }
 
-    /// What the steps before the filter need on the device.
+    /// Returns the memory of the steps before the filter on the device.
     fn of_steps(&self, cut: Cut, there: OnDevice) -> [Bytes; 4] {
         let scan = self.request.scan;
         let StepBackends { rows, sinograms, .. } = self.steps(cut);
@@ -424,7 +427,7 @@ impl<'a> Sizes<'a> {
         self.request.facts.kind == DeviceKind::Cpu
     }
 
-    /// Whether nothing needs to be copied: in the host's memory, of sinograms as a whole that the host corrects.
+    /// Reports whether nothing needs to be copied: in the host's memory, of sinograms as a whole that the host corrects.
     fn mapped(&self, cut: Cut) -> bool {
         let StepBackends { rows, slices, .. } = self.steps(cut);
         self.shared() && cut == self.uncut() && (rows, slices) == (StepBackend::Host, StepBackend::Host)

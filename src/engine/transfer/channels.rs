@@ -1,4 +1,4 @@
-//! What a device shares with the reader and the writer.
+//! Messages and channels between a device, the reader and the writer.
 
 use crate::device::HostMemory;
 use crate::engine::chunks::{DeviceSeconds, Engine};
@@ -12,7 +12,7 @@ use crossbeam_channel::{Receiver, Sender};
 use std::ops::Range;
 use std::sync::Mutex;
 
-/// What was read at once for a chunk of the list of slices; in memory, unless there was nothing to read.
+/// A piece of a chunk of the list of slices that was read, with its memory unless there was nothing to read.
 pub(in crate::engine) struct ReadPiece {
     pub chunk: Range<usize>,
     pub piece: Piece,
@@ -37,14 +37,14 @@ pub(in crate::engine) struct ComputedSlices {
     pub found: FoundInSlices,
 }
 
-/// What a device found out about slices.
+/// Findings of a device about slices.
 #[derive(Default)]
 pub(in crate::engine) struct FoundInSlices {
     /// Of each slice, if they are samples as they are written: how many of them were clamped.
     pub clamped: Option<Vec<u32>>,
     /// Of each slice, if the device counts values.
     pub counted: Option<Vec<CountedSlice>>,
-    /// Whether values have their unit of length and the mask.
+    /// True if values have their unit of length and the mask.
     pub finished: bool,
 }
 
@@ -62,13 +62,13 @@ impl FoundInSlices {
 /// A chunk on the device: positions in the list of slices, and sinograms or slices.
 pub(in crate::engine) type Chunk<T> = (Range<usize>, T);
 
-/// What a device shares with the reader and the writer.
+/// Messages and channels between a device, the reader and the writer.
 pub(in crate::engine) struct DeviceChannels<'a> {
     /// Number of the device.
     pub device: usize,
     pub work: &'a Work,
     pub run: Run<'a>,
-    /// What was replaced in the data that the device corrects.
+    /// Counts of replaced values in the data that the device corrects.
     pub counts: &'a Mutex<DeviceCounts>,
     /// Slices that are copied at once.
     pub pieces_of: Pieces,

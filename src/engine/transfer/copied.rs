@@ -77,7 +77,7 @@ impl Buffers for DeviceBuffers {
 struct Rows<'a> {
     session: &'a Session,
     shape: ChunkShape,
-    /// What corrects rows there, unless the host did.
+    /// Corrects rows on the device, unless the host did.
     device: Option<&'a mut DeviceFeed>,
     run: Run<'a>,
     scan: ScanRows<'a>,
@@ -167,7 +167,7 @@ struct SlicesToHost<'a> {
     piece: usize,
     /// Bytes of an encoded slice, if slices are encoded.
     encoded: Option<usize>,
-    /// Whether slices are finished.
+    /// True if slices are finished.
     finished: bool,
 }
 

@@ -23,7 +23,7 @@ pub(super) trait Buffers {
     fn sinograms_done(&self, sinograms: Buffer<f32>) -> Result<()>;
 }
 
-/// What a device computes with.
+/// The session and the kernels that a device computes with.
 pub(super) struct Computing<'a> {
     pub session: &'a Session,
     pub kernels: &'a mut ChunkKernels,

@@ -1,4 +1,4 @@
-//! What is known of a kernel after it was measured: a line of the benchmark, its JSON, and the table.
+//! A line of the benchmark, which describes a kernel that was measured; its JSON, and the table.
 
 use super::super::protocol::Protocol;
 use super::super::text::{markdown, scientific, three_digits};
@@ -47,7 +47,7 @@ pub struct BenchRow {
     pub occupancy_limit: Option<&'static str>,
     /// By which share the rate after the timed passes differs from that before.
     pub drift: Option<f64>,
-    /// Whether that is more than what passes scatter by.
+    /// True if that is more than what passes scatter by.
     pub moved: Option<bool>,
     /// How often the kernel was timed, until its rate did not move or the patience ended.
     pub runs: Option<usize>,
@@ -135,7 +135,7 @@ impl BenchRow {
         self
     }
 
-    /// Whether the rate was another after the timed passes than before, however often they were repeated.
+    /// Reports whether the rate was another after the timed passes than before, however often they were repeated.
     fn has_moved(&self) -> bool {
         self.moved.unwrap_or(false)
     }

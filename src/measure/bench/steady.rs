@@ -41,7 +41,7 @@ pub struct SteadyTime {
     pub seconds: f64,
     /// By which share the rate afterwards differs from that before; 0 if that was not looked at.
     pub drift: f64,
-    /// Whether that is more than what passes scatter by.
+    /// True if that is more than what passes scatter by.
     pub moved: bool,
     /// How often the kernel was timed; only the last counts.
     pub runs: usize,
@@ -73,7 +73,8 @@ impl Window {
         Ok(Window { median, quartiles: [times[last / 4], times[last - last / 4]], length })
     }
 
-    /// Whether the passes of a later window have the same rate: nearly the same median, or one among the middle half of the
+    /// Reports whether the passes of a later window have the same rate: nearly the same median, or one among the middle
+    /// half of the
     /// passes here, where times scatter.
     fn agrees(&self, later: &Window) -> bool {
         let [low, high] = self.quartiles;

@@ -10,7 +10,7 @@ use crate::kernel::{KernelSpec, Offer, Padding, RowFilter, Texel, generate_filte
 use opencl3::event::Event;
 use std::time::Instant;
 
-/// What was measured of a kernel.
+/// The measurement of a kernel.
 #[derive(Clone, Debug, PartialEq)]
 pub struct KernelTiming {
     /// The largest error over all problems.

@@ -1,4 +1,4 @@
-//! What `fbp doctor` tries and finds: problems, findings, table and verdict.
+//! The problems, findings, table and verdict of `fbp doctor`.
 
 use super::super::bench::BenchRow;
 use super::super::protocol::Protocol;
@@ -32,7 +32,7 @@ pub struct Finding {
     /// Key of the generated source, for a kernel.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub key: Option<String>,
-    /// Whether the program avoids it by itself: formats and kernels by using others, steps by leaving them to the host.
+    /// True if the program avoids it by itself: formats and kernels by using others, steps by leaving them to the host.
     pub avoided: bool,
 }
 
@@ -73,7 +73,7 @@ pub struct Diagnosis {
     pub variants: Vec<Finding>,
     pub formats: Vec<Finding>,
     pub lengths: Vec<Finding>,
-    /// What a device does around the filter.
+    /// Steps of a device around the filter.
     pub steps: Vec<Finding>,
     /// Where verdicts are stored, if anywhere.
     pub cache: Option<PathBuf>,

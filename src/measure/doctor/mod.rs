@@ -1,4 +1,4 @@
-//! What `fbp doctor` checks of a device that no run asks for at once: its findings, and the filter of several lengths.
+//! Checks of `fbp doctor` that no single run asks for: its findings, and the filter of several lengths.
 
 mod filter;
 mod findings;

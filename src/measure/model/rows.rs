@@ -22,7 +22,7 @@ pub struct ModelRow {
     pub load: Load,
     /// The profile's best measurement of this kernel family with the same interpolation, mode and slices.
     pub measured: Option<f64>,
-    /// What a slice passes through with interpolation `exact`, beginning with the filter.
+    /// The stages of a slice with interpolation `exact`, beginning with the filter.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub stages: Vec<StageRow>,
 }

@@ -55,7 +55,7 @@ impl Outcome {
         Some(self.tuned.speed? / self.shipped.speed?)
     }
 
-    /// Whether the profile changes.
+    /// Reports whether the profile changes.
     pub fn is_gain(&self) -> bool {
         self.tuned.offer != self.shipped.offer
     }

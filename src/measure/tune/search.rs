@@ -31,7 +31,7 @@ pub struct Candidate {
 /// Turns a point into a candidate; `None` if it is not legal.
 pub type Admit<'a> = dyn FnMut(&Point) -> Result<Option<Candidate>> + 'a;
 
-/// What is known of a kernel before it is measured.
+/// A kernel before it is measured.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Prediction {
     /// The most that the units of the device allow, in GU/s.
@@ -47,7 +47,7 @@ pub type Predict<'a> = dyn Fn(&KernelSpec) -> Option<Prediction> + 'a;
 #[derive(Clone, Debug, PartialEq)]
 pub struct NextPoint {
     pub candidate: Candidate,
-    /// Whether it was measured before, and a round starts around it.
+    /// True if it was measured before, and a round starts around it.
     pub repeated: bool,
 }
 

@@ -25,7 +25,7 @@ pub struct Space {
     pub reach: Reach,
     /// Slices per pass.
     pub slices: Vec<u32>,
-    /// Whether registers can be limited here.
+    /// True if registers can be limited here.
     pub registers: bool,
 }
 

@@ -25,7 +25,7 @@ const MEDIAN: usize = 21;
 /// Height of filtered images.
 const IMAGE_HEIGHT: usize = 512;
 
-/// What is timed.
+/// The operation that is timed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum StepOperation {
     SortColumns,
@@ -47,7 +47,7 @@ impl fmt::Display for StepOperation {
     }
 }
 
-/// What was measured of an operation.
+/// The measurement of an operation.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct StepTiming {
     /// Median of a pass.
