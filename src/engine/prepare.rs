@@ -210,7 +210,6 @@ fn check(
 }
 
 /// Returns the step that the device computes incorrectly, if it does, of those that the plan gives it and that are not
-
 /// known to be right.
 ///
 /// # Errors

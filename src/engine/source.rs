@@ -114,7 +114,6 @@ impl Source {
     }
 
     /// Returns a text that tells the input from others without reading it: names, sizes, times of the last change and
-
     /// shapes.
     pub fn fingerprint(&self) -> String {
         let bits = |values: &Option<Vec<f64>>| -> String {

@@ -35,7 +35,6 @@ impl FeedPlan {
     }
 
     /// Returns the pieces of a chunk of a list of slices, in the order of reading. `loaded` is the block that was read
-
     /// last.
     pub fn pieces(
         &self,

@@ -19,7 +19,6 @@ pub(super) struct Chosen {
 }
 
 /// Returns the first kernel without a reason against it, for a run of so many slices, and why it is not the one that
-
 /// the profile
 /// would take.
 pub(super) fn choose(request: &Request, run_slices: usize) -> Result<Chosen> {

@@ -182,7 +182,6 @@ impl<'a> Sizes<'a> {
     }
 
     /// Returns the backends of the steps: the device if it may, if it has sinograms as a whole, and can do all of
-
     /// them. The
     /// host does not get back what a device has corrected.
     pub fn steps(&self, cut: Cut) -> StepBackends {
