@@ -16,7 +16,7 @@ use opencl3::memory::{Buffer, CL_MEM_READ_ONLY, CL_MEM_WRITE_ONLY};
 pub struct Checker {
     pub(crate) rows: Buffer<f32>,
     pub(crate) slices: Buffer<f32>,
-    /// A slice.
+    /// Values of a slice.
     host: Vec<f32>,
 }
 
@@ -37,8 +37,9 @@ impl Checker {
         Ok(Checker { rows, slices, host: vec![0f32; pixels] })
     }
 
-    /// Builds a kernel and stores the noise as it reads it. Nothing is filtered. With a `limit`, the kernel gets only so
-    /// many projections, which makes it wrong: for tests of what finds that.
+    /// Builds a kernel and stores the noise as it reads it, without filtering it.
+    ///
+    /// With a `limit`, the kernel gets only that many projections, which makes it wrong, to test what finds that.
     pub(crate) fn prepare(
         &self,
         session: &Session,
@@ -79,7 +80,7 @@ impl Checker {
         Ok(Loaded { filter, sinogram, projector })
     }
 
-    /// Runs the kernel; the error of the worst slice, see [`Reference::error`].
+    /// Runs the kernel and returns the error of the worst slice; see [`Reference::error`].
     pub(crate) fn error(
         &mut self,
         session: &Session,
@@ -101,24 +102,27 @@ impl Checker {
     }
 }
 
-/// The problem of the check before a run: several blocks of any kernel, no side a multiple of anything.
+/// Number of bins of the test problem, which has several blocks of any kernel, and no side that is a multiple of
+/// anything.
 const BINS: usize = 71;
+/// Number of projections of the test problem.
 const PROJECTIONS: usize = 61;
+/// Side of the slices of the test problem in pixels.
 const SIZE: usize = 75;
 
 /// The check of a kernel before a run.
 pub struct KernelTest<'a> {
     pub spec: &'a KernelSpec,
-    /// How the run's rows are filtered; its programs are built only once.
+    /// Filter of the run's rows; its programs are built only once.
     pub rows: RowFilter,
     pub padding: Padding,
-    /// The run's, with what it computes of a slice at a time.
+    /// Geometry of the run, with the region that it computes at a time.
     pub scan: &'a Geometry,
 }
 
 impl KernelTest<'_> {
-    /// A small problem, for gridding one with the run's transforms: of as many bins, and of the same pixels, but of few
-    /// projections. Transforms of different lengths are different programs.
+    /// Returns the geometry of a small problem. For gridding, it has as many bins as the run, and the same pixels, but
+    /// few projections: transforms of different lengths are different programs.
     fn geometry(&self) -> Geometry {
         let Geometry { bins, size, roi, .. } = *self.scan;
         match self.spec.texel {
@@ -142,7 +146,7 @@ impl KernelTest<'_> {
     /// Runs the kernel on noise and compares it with the known answer.
     ///
     /// # Errors
-    /// Device errors; a wrong result is none.
+    /// Errors of the device; a wrong result is none.
     pub fn run(&self, session: &Session) -> Result<Checked> {
         let KernelTest { spec, rows, padding, .. } = *self;
         let mut reference = Reference::new(self.geometry(), spec.slices as usize).padded(padding);
@@ -154,7 +158,7 @@ impl KernelTest<'_> {
     }
 }
 
-/// A kernel's error and what it may be.
+/// Error of a kernel, and the margin that it must keep.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Checked {
     pub error: f64,

@@ -12,15 +12,16 @@ use std::f64::consts::TAU;
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 struct Expected {
     value: f64,
-    /// How much it may be off because positions near the midpoint between two values may be rounded either way.
+    /// Difference that is allowed because positions near the midpoint between two values may be rounded either way.
     slack: f64,
 }
 
-/// Pixels that are compared; the cost of a check is this number times projections times slices.
+/// Number of pixels that are compared; the cost of a check is this number times projections times slices.
 const SAMPLES: usize = 256;
 
-/// Pixels, projections, frequencies and slices whose product a check may cost, and pixels that are compared in any case.
+/// Largest product of pixels, projections, frequencies and slices that a check may cost.
 const MOST_WAVES: usize = 1 << 27;
+/// Least number of pixels that are compared, whatever the cost.
 const LEAST_SAMPLES: usize = 24;
 
 /// Noise on the detector, and its back projection.
@@ -28,16 +29,17 @@ pub struct Reference {
     geometry: Geometry,
     slices: usize,
     sinograms: Vec<f32>,
-    /// In the region.
+    /// Pixels of the region that are compared.
     pixels: Vec<[usize; 2]>,
-    /// `[pixel][slice]` for every interpolation rule and width of the zone around ties that was requested.
+    /// Expected values `[pixel][slice]` for every interpolation rule and half width of the zone around ties that was
+    /// requested.
     known: Vec<(Reads, f64, Vec<Expected>)>,
-    /// How rows continue beyond the detector, where that matters.
+    /// Continuation of rows beyond the detector, where that matters.
     padding: Padding,
 }
 
 impl Reference {
-    /// Sinograms of `slices` different slices.
+    /// Makes noise as the sinograms of `slices` different slices.
     pub fn new(geometry: Geometry, slices: usize) -> Self {
         let each = geometry.projections() * geometry.bins;
         let mut sinograms = vec![0f32; slices * each];
@@ -60,7 +62,7 @@ impl Reference {
         }
     }
 
-    /// The same with rows that are continued in this way, where they are read between bins exactly.
+    /// Sets how rows are continued, which matters where they are read between bins exactly.
     pub fn padded(self, padding: Padding) -> Self {
         Reference { padding, ..self }
     }
@@ -74,14 +76,15 @@ impl Reference {
         self.slices
     }
 
-    /// `[slice][projection][bin]`; no filter is applied to them.
+    /// Returns the sinograms `[slice][projection][bin]`; no filter is applied to them.
     pub fn sinograms(&self) -> &[f32] {
         &self.sinograms
     }
 
-    /// Relative error of the region's `[y][x]` values in a slice: root mean square of the difference over that of the
-    /// reference. Infinite for values that are not finite. `tie` is the half width of the zone around a tie, in distances
-    /// between two values.
+    /// Returns the relative error of the region's `[y][x]` values in a slice: root mean square of the difference over
+    /// that of the reference. It is infinite for values that are not finite.
+    ///
+    /// `tie` is the half width of the zone around a tie, in distances between two values.
     pub fn error(&mut self, slice: usize, got: &[f32], reads: Reads, tie: f64) -> f64 {
         let width = self.geometry.roi.width;
         let total = self.slices;
@@ -90,8 +93,10 @@ impl Reference {
         relative_rms(pixels.iter().zip(expected.chunks(total)).map(|(&[x, y], e)| (got[y * width + x], e[slice])))
     }
 
-    /// The pixels of the region that are compared. Where each is a sum over all frequencies of all projections, there are fewer; and as errors
-    /// are largest near the corners, they are spread evenly, so that their mean square is that of the slice.
+    /// Returns the pixels of the region that are compared.
+    ///
+    /// Where each is a sum over all frequencies of all projections, there are fewer; and as errors are largest near the
+    /// corners, they are spread evenly, so that their mean square is that of the slice.
     fn compared(&self, reads: Reads) -> Vec<[usize; 2]> {
         if reads != Reads::Exact {
             return self.pixels.clone();
@@ -123,7 +128,7 @@ impl Reference {
     }
 }
 
-/// Back projection in `f64` of all sinograms at some pixels: `[pixel][slice]`.
+/// Returns the back projection in `f64` of all sinograms at some pixels: `[pixel][slice]`.
 fn back_project(
     geometry: &Geometry,
     sinograms: &[f32],
@@ -149,8 +154,8 @@ fn back_project(
     expected
 }
 
-/// The same with rows as trigonometric polynomials: those through the values of the padded row, with the highest frequency
-/// as a cosine.
+/// Returns the back projection of rows as trigonometric polynomials: those through the values of the padded row, with
+/// the highest frequency as a cosine.
 fn exact(geometry: &Geometry, sinograms: &[f32], pixels: &[[usize; 2]], padding: Padding) -> Vec<Expected> {
     let (bins, projections) = (geometry.bins, geometry.projections());
     let slices = sinograms.len() / (bins * projections);
@@ -186,7 +191,7 @@ fn exact(geometry: &Geometry, sinograms: &[f32], pixels: &[[usize; 2]], padding:
     sums.into_iter().map(|value| Expected { value, slack: 0.0 }).collect()
 }
 
-/// `wave(k)` for all k, most of them as the product of the one before with the first.
+/// Returns `wave(k)` for `count` values of k, most of them as the product of the one before with the first.
 fn waves(count: usize, wave: impl Fn(usize) -> Complex<f64>) -> Vec<Complex<f64>> {
     let step = wave(1);
     let mut last = Complex::new(1.0, 0.0);
@@ -197,7 +202,8 @@ fn waves(count: usize, wave: impl Fn(usize) -> Complex<f64>) -> Vec<Complex<f64>
     (0..count).map(next).collect()
 }
 
-/// A row with what continues it on both sides: to the right the first half of the rest, to the left the other.
+/// Returns a padded row: what continues it to the right is in the first half of the rest, what continues it to the left
+/// in the other.
 fn padded_row(row: &[f32], length: usize, padding: Padding) -> Vec<Complex<f64>> {
     let bins = row.len() as isize;
     let right = (length as isize - bins + 1) / 2;
@@ -217,7 +223,7 @@ fn padded_row(row: &[f32], length: usize, padding: Padding) -> Vec<Complex<f64>>
     (0..length as isize).map(|at| Complex::new(value(at), 0.0)).collect()
 }
 
-/// The value of a row at position `h`.
+/// Returns the value of a row at position `h`.
 fn read(row: &[f32], h: f64, reads: Reads, tie: f64) -> Expected {
     let bin = |i: f64| if i >= 0.0 && i < row.len() as f64 { f64::from(row[i as usize]) } else { 0.0 };
     let between = |h: f64| {
@@ -243,7 +249,7 @@ fn read(row: &[f32], h: f64, reads: Reads, tie: f64) -> Expected {
     }
 }
 
-/// Root mean square of the difference beyond the slack, over that of the reference.
+/// Returns the root mean square of the differences beyond the slack, over that of the reference.
 fn relative_rms(pairs: impl Iterator<Item = (f32, Expected)>) -> f64 {
     let (mut error, mut norm) = (0.0, 0.0);
     for (got, want) in pairs {
@@ -256,12 +262,12 @@ fn relative_rms(pairs: impl Iterator<Item = (f32, Expected)>) -> f64 {
     (error / norm).sqrt()
 }
 
-/// Value `index` of a fixed noise in [-1, 1), so that every bin matters.
+/// Returns value `index` of a fixed noise in [-1, 1), so that every bin matters.
 fn noise(index: usize) -> f32 {
     (scramble(index as u64) >> 40) as f32 / (1u64 << 23) as f32 - 1.0
 }
 
-/// 64 pseudo-random bits for an index (splitmix64).
+/// Returns 64 pseudo-random bits for an index (splitmix64).
 fn scramble(index: u64) -> u64 {
     let mut z = index.wrapping_add(1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
     z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);

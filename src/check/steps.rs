@@ -18,18 +18,19 @@ use crate::steps::{Air, Band, Counts, Outliers, Paganin, SMALLEST_TRANSMISSION, 
 use half::f16;
 use opencl3::memory::{Buffer, CL_MEM_READ_WRITE};
 
-/// Odd, and more than a work-group has items.
+/// Number of bins: odd, and more than a work-group has items.
 const BINS: usize = 141;
+/// Number of projections.
 const PROJECTIONS: usize = 83;
-/// Rows of a detector.
+/// Number of rows of the detector.
 const ROWS: usize = 9;
 
-/// Sizes of a run that decide which programs the steps need: those that are tried have them, too.
+/// Sizes of a run that decide which programs the steps need; the steps that are tried have them, too.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct TestShape {
-    /// Values of a column.
+    /// Number of values of a column.
     pub projections: usize,
-    /// Bins, and blocks of rows, of steps on images; `None` for a small detector in blocks that suit it.
+    /// Bins, and blocks of rows, for steps on images; `None` for a small detector in blocks that suit it.
     pub images: Option<(usize, RowBlocks)>,
 }
 
@@ -45,18 +46,18 @@ pub struct DeviceSteps<'a> {
     pub backends: StepBackends,
     /// Number of bins and rows that the device makes one of.
     pub binning: usize,
-    /// Rows are extended.
+    /// True if rows are extended.
     pub extended: bool,
     /// The sample type that slices are written as.
     pub sample: EncodedSample,
-    /// The device counts the values of slices.
+    /// True if the device counts the values of slices.
     pub counts_values: bool,
     pub shape: TestShape,
 }
 
 impl DeviceSteps<'_> {
-    /// Identifies the steps, what transforms images, the sizes of work-groups and the text of all kernels; `None` if the
-    /// device does no step.
+    /// Returns a key that identifies the steps, the backend that transforms images, the sizes of work-groups and the
+    /// text of all kernels; `None` if the device does no step.
     pub fn key(&self, sizes: &StepSizes, images: ImageFilterBackend) -> Option<String> {
         let names: Vec<String> = self.checks().iter().map(StepCheck::name).collect();
         let texts = files().iter().map(|((_, text), _)| *text).collect::<Vec<_>>().concat();
@@ -80,23 +81,23 @@ impl DeviceSteps<'_> {
         all.chain(self.counts_values.then_some(StepCheck::Histogram)).collect()
     }
 
-    /// Tries all of them.
+    /// Runs the checks of all steps.
     ///
     /// # Errors
-    /// The device's.
+    /// Errors of the device.
     pub fn check(&self, session: &Session) -> Result<Vec<StepError>> {
         self.checks().iter().map(|check| check.run(session, self.shape)).collect()
     }
 }
 
-/// Something that is tried on its own.
+/// A step that is tried on its own.
 #[derive(Clone, Debug, PartialEq)]
 pub enum StepCheck {
-    /// Means of so many bins and rows.
+    /// Means of this many bins and rows.
     Binning(usize),
     /// Steps on rows of projections, with the removal of outliers or without.
     Rows(Option<Outliers>),
-    /// The same with the normalisation by air.
+    /// Steps on rows of projections with the normalisation by air.
     Air(Air),
     Tilt(Tilt),
     Phase(Paganin),
@@ -113,7 +114,8 @@ pub enum StepCheck {
 #[derive(Clone, Debug, PartialEq)]
 pub struct StepError {
     pub step: String,
-    /// Relative to the range of values; of samples of slices, their difference; of a histogram, 1 if it differs.
+    /// Error relative to the range of values; for samples of slices, their difference; for a histogram, 1 if it
+    /// differs.
     pub error: f64,
     pub margin: f64,
 }
@@ -126,7 +128,7 @@ impl StepError {
 }
 
 impl StepCheck {
-    /// All that a device can do, with usual parameters.
+    /// Returns the checks of all steps that a device can do, with usual parameters.
     pub fn all() -> Vec<StepCheck> {
         let binning = [2, 3].map(StepCheck::Binning);
         let rows = [None, Some(Outliers::new(3, 400.0, true))].map(StepCheck::Rows);
@@ -188,7 +190,7 @@ impl StepCheck {
         }
     }
 
-    /// Largest error of a device that does it correctly, and why so much is allowed.
+    /// Returns the largest error of a device that does the step correctly, and why so much is allowed.
     fn margin(&self) -> (f64, &'static str) {
         match self {
             StepCheck::Stripes(Stripes::Filtering { .. }) => {
@@ -206,10 +208,10 @@ impl StepCheck {
         }
     }
 
-    /// Tries it.
+    /// Tries the step on a device.
     ///
     /// # Errors
-    /// The device's; a wrong result is none.
+    /// Errors of the device; a wrong result is none.
     pub fn run(&self, session: &Session, shape: TestShape) -> Result<StepError> {
         let alone = |blocks: RowBlocks| match self {
             StepCheck::Tilt(_) => RowBlocks { filter_halo: 0, images: None, ..blocks },
@@ -231,7 +233,7 @@ impl StepCheck {
     }
 }
 
-/// A value from 0 to 1 for a number: noise that is the same everywhere.
+/// Returns a value from 0 to 1 for a number: noise that is the same everywhere.
 pub(crate) fn noise(number: usize) -> f64 {
     (number as f64 * 0.754_877_666_246_7).fract()
 }
@@ -241,12 +243,13 @@ fn farthest(got: &[f32], want: &[f64]) -> f64 {
     largest(got.iter().zip(want).map(|(got, want)| (f64::from(*got) - want).abs() / range))
 }
 
-/// A value that is not a number is as wrong as can be.
+/// Returns the largest error; one that is not a number is as wrong as can be.
 fn largest(errors: impl Iterator<Item = f64>) -> f64 {
     errors.map(|error| if error.is_nan() { f64::INFINITY } else { error }).fold(0.0, f64::max)
 }
 
-/// Samples with stripes and noise, by the method on the host and on the device: three, at most two of them together.
+/// Returns the error of a stripe removal method: samples with stripes and noise, on the host and on the device, in
+/// three sinograms, at most two of them together.
 fn stripes(session: &Session, method: &Stripes, projections: usize) -> Result<f64> {
     let value = |i: usize| {
         let (p, bin) = ((i / BINS) as f64 / projections as f64, (i % BINS) as f64 / BINS as f64);
@@ -268,7 +271,7 @@ fn stripes(session: &Session, method: &Stripes, projections: usize) -> Result<f6
     Ok(farthest(&got, &want.into_iter().map(f64::from).collect::<Vec<_>>()))
 }
 
-/// Counts and floats as means of squares of them: the larger error.
+/// Returns the error of binning, for counts and floats as means of squares of them: the larger one.
 fn binning(session: &Session, by: usize) -> Result<f64> {
     let (rows, projections, bins) = (2, 3, 2 * BINS / by);
     // one is left over
@@ -295,7 +298,8 @@ fn binning(session: &Session, by: usize) -> Result<f64> {
     Ok(of_counts.max(of_floats))
 }
 
-/// Counts, some of them outliers, through fields, the normalisation by air and -log.
+/// Returns the error of steps on rows: counts, some of them outliers, through fields, the normalisation by air and
+/// -log.
 fn rows(session: &Session, outliers: Option<OutlierForm>, air: Option<Air>) -> Result<f64> {
     let projections = 3;
     let bright = |i: usize| if i % 211 == 7 { 60_000 } else { 300 + (900.0 * noise(i)) as u16 };
@@ -342,7 +346,7 @@ fn rows(session: &Session, outliers: Option<OutlierForm>, air: Option<Air>) -> R
     Ok(farthest(&got, &(0..ROWS * projections).flat_map(line).collect::<Vec<_>>()))
 }
 
-/// Transmissions of a row divided by those of air.
+/// Returns the transmissions of a row divided by those of air.
 fn normalized(line: Vec<f64>, air: AirCorrection, level: f64) -> Vec<f64> {
     let mean = |values: &[f64]| values.iter().sum::<f64>() / values.len() as f64;
     let at = |bin: usize| match air {
@@ -359,7 +363,8 @@ fn normalized(line: Vec<f64>, air: AirCorrection, level: f64) -> Vec<f64> {
     line.iter().enumerate().map(|(bin, value)| value / at(bin)).collect()
 }
 
-/// Two sinograms of a whole turn with the axis near one end, and with one that moves near the other.
+/// Returns the error of the extension of rows: two sinograms of a whole turn with the axis near one end, and with one
+/// that moves near the other.
 fn extension(session: &Session) -> Result<f64> {
     let (slices, detector) = (2, BINS);
     let angles = even_angles(0.0, 360.0, PROJECTIONS);
@@ -397,11 +402,11 @@ fn extension(session: &Session) -> Result<f64> {
     Ok(largest(errors.into_iter()))
 }
 
-/// Rows of the detector for steps on images.
+/// Number of rows of the detector for steps on images.
 const IMAGE_ROWS: usize = 45;
 
-/// Transmissions of two projections, by a step on images on the host and on the device; in blocks with what is around them, if
-/// they are given.
+/// Returns the error of a step on images: transmissions of two projections, on the host and on the device, in blocks
+/// with what is around them if blocks are given.
 fn images(session: &Session, steps: Steps, blocks: Option<(usize, RowBlocks)>) -> Result<f64> {
     let (bins, rows) = blocks.map_or((BINS, IMAGE_ROWS), |(bins, blocks)| (bins, blocks.rows + 2 * blocks.halo()));
     let projections = 2;
@@ -448,7 +453,7 @@ fn images(session: &Session, steps: Steps, blocks: Option<(usize, RowBlocks)>) -
     Ok(farthest(&got, &want))
 }
 
-/// A pixel of a frame, or the median around it if it is an outlier.
+/// Returns a pixel of a frame, or the median around it if it is an outlier.
 fn cleaned(frame: &[u16], row: usize, bin: usize, outliers: Option<OutlierForm>) -> f64 {
     let count = f64::from(frame[row * BINS + bin]);
     let Some(OutlierForm { size, threshold, both }) = outliers else { return count };
@@ -465,7 +470,8 @@ fn cleaned(frame: &[u16], row: usize, bin: usize, outliers: Option<OutlierForm>)
     if excess > f64::from(threshold) || both && -excess > f64::from(threshold) { median } else { count }
 }
 
-/// Slices with an odd number of values in and beyond a range, as the samples that are written; how far the farthest is off.
+/// Returns how far the farthest sample is off: slices with an odd number of values in and beyond a range, as the
+/// samples that are written.
 fn samples(session: &Session, sample: EncodedSample) -> Result<f64> {
     let (width, height, count, range) = (37, 5, 5, (-0.2f32, 0.7f32));
     let values: Vec<f32> = (0..count * width * height).map(|i| (1.4 * noise(i) - 0.4) as f32).collect();
@@ -502,8 +508,8 @@ fn samples(session: &Session, sample: EncodedSample) -> Result<f64> {
     Ok(largest((0..values.len()).map(|i| (got(i) - want(i)).abs())))
 }
 
-/// Two slices with noise of two ranges and values that are not finite, counted on the host and on the device: 1 if they
-/// differ.
+/// Returns 1 if the host and the device count slices differently, else 0: two slices with noise of two ranges and
+/// values that are not finite.
 fn histogram(session: &Session) -> Result<f64> {
     let (width, height, factor) = (BINS, ROWS, 1.7);
     let value = |i: usize| match i % 97 {

@@ -28,23 +28,23 @@ pub struct Setup<'a> {
     pub spec: &'a KernelSpec,
     pub geometry: &'a Geometry,
     pub filter: Filter,
-    /// In units of the Nyquist frequency.
+    /// Cutoff of the filter in units of the Nyquist frequency.
     pub cutoff: f64,
     pub padding: Padding,
     /// How rows are filtered.
     pub rows: RowFilter,
-    /// Slices that are on the device together.
+    /// Number of slices that are on the device together.
     pub chunk: usize,
-    /// Chunks that the device has buffers for.
+    /// Number of chunks that the device has buffers for.
     pub sets: usize,
-    /// Chunks of sinograms that it has buffers for besides.
+    /// Number of further chunks of sinograms that the device has buffers for.
     pub ahead: usize,
     /// The part of a chunk that is on the device at a time.
     pub cut: Cut,
 }
 
 impl<'a> Setup<'a> {
-    /// As a plan for a job says.
+    /// Returns the setup for a plan of a job.
     pub fn of(recipe: &Recipe, geometry: &'a Geometry, plan: &'a Plan) -> Setup<'a> {
         Setup {
             spec: &plan.spec,
@@ -61,11 +61,12 @@ impl<'a> Setup<'a> {
     }
 }
 
-/// Seconds by stage: of the device's clock, and for copies the host's.
+/// Seconds that a device spent in each stage: filter and back projection by its own clock if that runs, the others by
+/// the host's.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct DeviceSeconds {
     pub upload: f64,
-    /// Steps before the filter.
+    /// Steps on sinograms before the filter.
     pub steps: f64,
     pub filter: f64,
     pub back_projection: f64,
@@ -93,45 +94,47 @@ impl std::ops::Add for DeviceSeconds {
 pub struct Engine {
     pub(super) session: Session,
     pub(super) kernels: ChunkKernels,
-    /// Buffers that chunks of sinograms are copied into, or the part of one that is on the device at a time.
+    /// Buffers that sinograms are copied into: each for a chunk, or for the part of one that is on the device at a
+    /// time.
     pub(super) inputs: Vec<Buffer<f32>>,
     /// Buffers that chunks of slices are copied from.
     pub(super) outputs: Vec<SliceBuffers>,
     pub(super) shape: ChunkShape,
-    /// Corrects rows, if the device does that.
+    /// Correction of rows, if the device corrects them.
     pub(super) rows: Option<DeviceFeed>,
-    /// Corrects sinograms, if the device does that.
+    /// Correction of sinograms, if the device corrects them.
     pub(super) sinograms: Option<SinogramStage>,
     /// How the device gets rows.
     pub(super) wants: FeedPlan,
-    /// The block of rows that single slices were computed from last, if there are blocks and no run came after it.
+    /// Block of rows from which a single slice was computed last; `None` if blocks are not kept or a run came after it.
     pub(super) loaded: Option<usize>,
     /// The back-projection kernel that was built.
     pub source: KernelSource,
     /// Resources of the device that the back-projection kernel takes.
     pub resources: Resources,
-    /// Why rows are not filtered as planned, if so.
+    /// Reason why rows are not filtered as planned, if they are not.
     pub note: Option<String>,
 }
 
-/// Sizes of a chunk, in values.
+/// Sizes of a chunk, of its sinograms and of its slices.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct ChunkShape {
-    /// Most slices of a chunk.
+    /// Largest number of slices in a chunk.
     pub chunk: usize,
-    /// A sinogram.
+    /// Number of values of a sinogram.
     pub in_slice: usize,
-    /// A slice.
+    /// Number of values of a slice.
     pub out_slice: usize,
 }
 
 /// Buffers for the slices of a chunk.
 pub(super) struct SliceBuffers {
-    /// Values, or the samples that are written at their beginning, when the device has encoded them.
+    /// Values of the slices; once the device has encoded them, the samples that are written, at the beginning of the
+    /// buffer.
     pub values: Buffer<f32>,
     /// Memory and counts of the encoding, if the device encodes slices.
     pub encoded: Option<EncodedSlices>,
-    /// The counts of values, if the device counts them.
+    /// Counts of the values, if the device counts them.
     pub counts: Option<SliceCounts>,
 }
 
@@ -140,7 +143,7 @@ pub(super) struct ChunkKernels {
     encoder: Option<SliceEncoder>,
     counter: Option<SliceCounter>,
     filter: RowStage,
-    /// All parts of the first band, then those of the next; one if everything is done at once.
+    /// Parts of the first band, then those of the next, and so on; a single one if everything is done at once.
     steps: Vec<BandPart>,
     sinogram: SinogramStore,
     group: usize,
@@ -150,21 +153,22 @@ pub(super) struct ChunkKernels {
 pub(super) struct DevicePass<'a, Rows> {
     /// Number of the step; chunks that are on the device as a whole have step 0 only.
     pub step: usize,
-    /// Buffers of a chunk.
+    /// Buffer with the rows of the chunk.
     pub rows: Rows,
+    /// Buffer for the slices of the chunk.
     pub slices: &'a Buffer<f32>,
-    /// Slices of the chunk.
+    /// Number of slices of the chunk.
     pub count: usize,
 }
 
 /// Back projection of a part of the scan into a band of the region.
 struct BandPart {
     projections: Range<usize>,
-    /// Values of that part of a sinogram.
+    /// Values of a sinogram that belong to the projections.
     rows: Range<usize>,
-    /// Values of that band of a slice.
+    /// Values of a slice that belong to the band.
     band: Range<usize>,
-    /// True if the band is complete after it.
+    /// True if the band is complete after this part.
     last: bool,
     projector: BackProjector,
 }
@@ -175,7 +179,7 @@ impl Engine {
         Self::assemble(session, setup, None)
     }
 
-    /// The same with another transform of rows.
+    /// Builds an engine as [`new`](Self::new) does, with another transform of rows.
     pub fn with_transform(session: Session, setup: &Setup, transform: Box<dyn RowTransform>) -> Result<Self> {
         Self::assemble(session, setup, Some(transform))
     }
@@ -256,10 +260,10 @@ impl Engine {
         })
     }
 
-    /// Lets the device do the steps that a plan gives it, too.
+    /// Adds the steps that a plan gives to the device.
     ///
     /// # Errors
-    /// The device's, of building programs and allocating memory.
+    /// Errors of the device in building programs and allocating memory.
     pub fn add_steps(&mut self, recipe: &Recipe, source: &Source, plan: &Plan) -> Result<()> {
         self.wants = FeedPlan { steps: plan.steps, read: plan.pieces.read, blocks: plan.blocks };
         let Engine { session, kernels, shape, outputs, .. } = self;
@@ -307,19 +311,19 @@ impl Engine {
         Ok(())
     }
 
-    /// Sets the values that become 0 and the largest number, where the device encodes slices.
+    /// Sets the value that becomes 0 and the one that becomes the largest number, if the device encodes slices.
     pub(super) fn set_range(&mut self, range: Option<(f32, f32)>) {
         if let (Some(encoder), Some(range)) = (&mut self.kernels.encoder, range) {
             encoder.set_range(range);
         }
     }
 
-    /// Bytes that the engine has allocated on its device, by what they are for.
+    /// Returns the bytes that the engine has allocated on its device, by what they are for.
     pub fn allocated(&self) -> BTreeMap<String, u64> {
         self.session.allocated()
     }
 
-    /// The session, for another engine on the same device: programs that both use are built once.
+    /// Returns the session, for another engine on the same device: programs that both use are built once.
     pub fn into_session(self) -> Session {
         self.session
     }
@@ -386,15 +390,15 @@ impl Engine {
         Ok(seconds)
     }
 
-    /// One slice as a run computes it, `[y][x]`, before it is finished and without counts of what was replaced.
+    /// Computes one slice `[y][x]` as a run does, before it is finished, without counting replaced values.
     ///
     /// # Errors
-    /// Those of reading, and the device's.
+    /// Errors of reading, and of the device.
     pub fn slice(&mut self, source: &Source, slice: usize) -> Result<Vec<f32>> {
         self.timed_slice(source, slice).map(|(values, _)| values)
     }
 
-    /// The same with the seconds that the device took.
+    /// Computes one slice as [`slice`](Self::slice) does, and returns the seconds that the device took, too.
     pub fn timed_slice(&mut self, source: &Source, slice: usize) -> Result<(Vec<f32>, DeviceSeconds)> {
         let mut values = vec![0f32; self.shape.out_slice];
         let Some(rows) = &mut self.rows else {
@@ -421,7 +425,7 @@ impl Engine {
 }
 
 impl ChunkKernels {
-    /// Bytes of an encoded slice, if slices are encoded.
+    /// Returns the bytes of an encoded slice; `None` if slices are not encoded, or are encoded in place.
     pub fn encoded_bytes(&self) -> Option<usize> {
         self.encoder.as_ref().filter(|encoder| !encoder.in_place()).map(SliceEncoder::slice_bytes)
     }
@@ -431,7 +435,8 @@ impl ChunkKernels {
         self.encoder.is_some()
     }
 
-    /// Counts and encodes `count` slices, as far as the device does that, and waits; the seconds that took.
+    /// Counts and encodes `count` slices, as far as the device does that, and waits. Returns the seconds that this
+    /// took.
     pub fn finish(&self, session: &Session, slices: &mut SliceBuffers, count: usize) -> Result<f64> {
         let SliceBuffers { values, encoded, counts } = slices;
         if self.encoder.is_none() && counts.is_none() {
@@ -450,7 +455,8 @@ impl ChunkKernels {
         Ok(began.elapsed().as_secs_f64())
     }
 
-    /// Corrects sinograms, if a device does, and then does [`run`](Self::run); the seconds that both took.
+    /// Corrects sinograms, if the device does that, and continues as [`run`](Self::run) does. Returns the seconds of
+    /// both.
     fn run_after(
         &mut self,
         session: &Session,
@@ -461,8 +467,10 @@ impl ChunkKernels {
         Ok(DeviceSeconds { steps, ..self.run(session, pass, |_| Ok(()))? })
     }
 
-    /// Filters a part of the projections of the first `count` slices and back-projects it into a band of them, waits, and tells the
-    /// seconds. `filtered` gets the rows when they are no longer needed.
+    /// Filters a part of the projections of the first `count` slices, back-projects it into a band of them, and waits.
+    /// Returns the seconds.
+    ///
+    /// `filtered` gets the rows when they are no longer needed.
     pub fn run<Rows: Borrow<Buffer<f32>>>(
         &mut self,
         session: &Session,
@@ -508,11 +516,11 @@ impl ChunkKernels {
     }
 }
 
-/// A device's clock that shows less than this share of the wall's is not believed.
+/// Least share of the host's time that a device's clock must show to be believed.
 const SLOWEST_CLOCK: f64 = 1e-3;
 
-/// `within` of each of `count` slices of `slice` values, as places in memory of the device, where only these lie one
-/// after the other, and values of the host's, where whole slices do.
+/// Returns where the values `within` each of `count` slices of `slice` values are: their first position on the device,
+/// where only they are stored, and their range on the host, where whole slices are.
 fn places(count: usize, slice: usize, within: Range<usize>) -> impl Iterator<Item = (usize, Range<usize>)> {
     let contiguous = within.len() == slice;
     let length = if contiguous { count * slice } else { within.len() };
@@ -522,7 +530,7 @@ fn places(count: usize, slice: usize, within: Range<usize>) -> impl Iterator<Ite
     })
 }
 
-/// Sum of the times that finished commands took on the device; 0 for drivers that do not tell.
+/// Returns the sum of the seconds that finished commands took on the device; 0 if the driver does not tell.
 fn seconds(events: &[Event]) -> f64 {
     events
         .iter()

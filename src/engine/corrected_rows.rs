@@ -13,12 +13,13 @@ use opencl3::memory::{Buffer, CL_MEM_READ_WRITE};
 /// Bytes of the samples of a batch, and of the images that are filtered at once.
 const BATCH: usize = 64 << 20;
 
-/// Sinograms of some rows as the detector saw them, each `[projection][bin]`: corrected, with their stripes. A device does steps
-/// on images, if the profile leaves them to it; other steps on a few rows take the host less time than a device takes to
-/// start.
+/// Returns the corrected sinograms `[projection][bin]` of some rows as the detector saw them, with their stripes.
+///
+/// A device does steps on images, if the profile leaves them to it; other steps on a few rows take the host less time
+/// than a device takes to start.
 ///
 /// # Errors
-/// Those of reading, and the device's.
+/// Errors of reading, and of the device.
 pub fn corrected_rows(source: &Source, job: &Job, rows: &[usize], reporter: &Reporter) -> Result<Vec<Vec<f32>>> {
     match on_device(source, job, rows, reporter) {
         Ok(Some(values)) => Ok(values),
@@ -31,7 +32,7 @@ pub fn corrected_rows(source: &Source, job: &Job, rows: &[usize], reporter: &Rep
     }
 }
 
-/// `None` where the host does the steps.
+/// Corrects the rows on a device; `None` if the host does the steps.
 fn on_device(source: &Source, job: &Job, rows: &[usize], reporter: &Reporter) -> Result<Option<Vec<Vec<f32>>>> {
     let scan = source.rows();
     let Some(correction) = scan.correction().filter(|correction| correction.images.any()) else { return Ok(None) };

@@ -19,7 +19,7 @@ use crate::units::human;
 
 /// A device that is ready.
 pub struct ReadyDevice {
-    /// Its name, which tells parts of one device apart.
+    /// Name of the device, which distinguishes parts of one device.
     pub label: String,
     pub engine: Engine,
     pub plan: Plan,
@@ -41,8 +41,8 @@ impl ReadyDevice {
         }
     }
 
-    /// Slices a second by what was measured on such a device, else the most that its units allow; `None` if neither is
-    /// known.
+    /// Returns the slices per second that were measured on such a device, else the most that its units allow; `None` if
+    /// neither is known.
     pub fn rate(&self, recipe: &Recipe, scan: &Scan) -> Option<f64> {
         let measured = self.plan.estimate(scan, self.facts(), recipe).map(|s| scan.slices.len() as f64 / s);
         let bound = || {
@@ -54,7 +54,7 @@ impl ReadyDevice {
     }
 }
 
-/// The devices that a job asks for, and the memory that each may use.
+/// Returns the devices that a job asks for, and the memory that each may use.
 pub fn chosen(job: &Job, scan: &Scan) -> Result<(Vec<FoundDevice>, Memory)> {
     let devices = device::find(&job.execution.devices)?;
     let host = host_budget(job, scan)? / devices.len().max(1) as u64;
@@ -62,7 +62,7 @@ pub fn chosen(job: &Job, scan: &Scan) -> Result<(Vec<FoundDevice>, Memory)> {
     Ok((devices, memory))
 }
 
-/// Memory of the host for the whole run, in bytes, without the input's.
+/// Returns the bytes of host memory for the whole run, without those for chunks of the input.
 ///
 /// # Errors
 /// [`Error::Usage`] when nothing is left.
@@ -80,7 +80,7 @@ pub fn host_budget(job: &Job, scan: &Scan) -> Result<u64> {
 /// Makes all devices of a job ready at the same time. One of several that cannot be used is left out.
 ///
 /// # Errors
-/// The first device's, if none can be used; a usage error always counts.
+/// The error of the first device, if none can be used; a usage or profile error of any device.
 pub fn ready_devices(job: &Job, source: &Source, reporter: &Reporter) -> Result<Vec<ReadyDevice>> {
     let (devices, memory) = chosen(job, &source.scan)?;
     let results: Vec<_> = std::thread::scope(|scope| {
@@ -108,7 +108,7 @@ pub fn ready_devices(job: &Job, source: &Source, reporter: &Reporter) -> Result<
     }
 }
 
-/// Makes one device ready. Where its memory is not what its driver says, with smaller chunks.
+/// Makes one device ready, with smaller chunks if its memory is less than its driver says.
 fn make_ready(
     job: &Job,
     source: &Source,

@@ -11,14 +11,14 @@ use std::ops::Range;
 /// The changes of a slice after back projection: unit of length and mask.
 pub struct Finish {
     factor: f32,
-    /// Side of the whole slice.
+    /// Side of a whole slice in pixels.
     size: usize,
-    /// Radius in pixels, squared.
+    /// Square of the mask's radius in pixels, if there is a mask.
     radius2: Option<f64>,
 }
 
 impl Finish {
-    /// To slices of `size x size` pixels, or regions of them.
+    /// Returns the changes of slices of `size x size` pixels, or of regions of them.
     pub fn new(recipe: &Recipe, size: usize) -> Self {
         Finish {
             factor: recipe.slice.pixel_size.as_ref().map_or(1.0, |p| (1.0 / p.value) as f32),
@@ -27,7 +27,7 @@ impl Finish {
         }
     }
 
-    /// The same on a device, with the samples as they are written.
+    /// Makes the encoder, which makes these changes on a device and converts values to the samples that are written.
     pub(super) fn encoder(&self, session: &Session, sample: EncodedSample, scan: &Scan) -> Result<SliceEncoder> {
         SliceEncoder::new(session, sample, scan.geometry.roi.width, &self.spans(scan), self.factor)
     }
@@ -37,7 +37,7 @@ impl Finish {
         SliceCounter::new(session, scan.geometry.roi.width, &self.spans(scan), self.factor)
     }
 
-    /// For every row of the region, the columns that the mask leaves.
+    /// Returns the columns that the mask leaves in each row of the region.
     fn spans(&self, scan: &Scan) -> Vec<[i32; 2]> {
         let roi = scan.geometry.roi;
         let inside = (0..roi.height).map(|y| self.inside(roi, y));
@@ -57,7 +57,7 @@ impl Finish {
         }
     }
 
-    /// Columns of a row of the region that the mask leaves, next to each other as they are in a circle.
+    /// Returns the columns that the mask leaves in a row of the region: they are contiguous, as in a circle.
     pub fn inside(&self, roi: Roi, y: usize) -> Range<usize> {
         let centre = slice_centre(self.size);
         let Some(radius2) = self.radius2 else { return 0..roi.width };

@@ -5,13 +5,13 @@ use crate::remark::{Doubt, DoubtKind};
 use crate::source::{SampleType, Stack};
 use crate::steps::{Logarithm, Preparation};
 
-/// Rows that are looked at, each of another projection and, as far as there are so many, another slice.
+/// Number of rows that are examined, each of another projection and, as far as there are enough, of another slice.
 const ROWS: usize = 16;
 
 /// Level from which whole numbers are taken for counts of a detector, whatever their rows look like.
 const COUNTS: f32 = 1000.0;
 
-/// Why data that are taken as line integrals may be none.
+/// Returns a doubt if data that are taken as line integrals do not look like them.
 pub(super) fn doubt(
     stack: &Stack,
     preparation: &Preparation,
@@ -61,8 +61,8 @@ pub(super) fn doubt(
     ))
 }
 
-/// Row `number` of a few that are spread over slices and projections, unless it cannot be read: that is an error when it is
-/// needed.
+/// Reads row `number` of a few that are spread over slices and projections; `None` if it cannot be read, which is an
+/// error when the row is needed.
 fn row(stack: &Stack, scan: &Scan, sinograms: bool, number: usize) -> Option<Vec<f32>> {
     let spread = |list: &[usize], place: usize| list.get((2 * place + 1) * list.len() / (2 * ROWS)).copied();
     // neighbours of a projection are of slices that are far apart
@@ -73,7 +73,8 @@ fn row(stack: &Stack, scan: &Scan, sinograms: bool, number: usize) -> Option<Vec
     Some(row)
 }
 
-/// Level of what looks like counts of a detector: the median of a row in the middle of unsigned integers.
+/// Returns the median of a row in the middle of the scan, if samples are unsigned integers and look like detector
+/// counts.
 fn counts(stack: &Stack, scan: &Scan, sinograms: bool) -> Option<f32> {
     if !matches!(stack.sample(), SampleType::U16 | SampleType::U32) {
         return None;
@@ -86,7 +87,7 @@ fn counts(stack: &Stack, scan: &Scan, sinograms: bool) -> Option<f32> {
     Some(*median).filter(|level| *level >= COUNTS)
 }
 
-/// Returns the level of air, if it is that of a beam.
+/// Scale of the beam to which a level of air belongs.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Beam {
     One,
@@ -94,16 +95,16 @@ enum Beam {
     Counts,
 }
 
-/// The values of a row from its ends to its middle.
+/// Course of the values of a row from its ends to its middle.
 enum Shape {
-    /// Lower between its ends, which have this level.
+    /// Lower between the ends, which have this level.
     Below(f32),
     Above,
     Flat,
 }
 
-/// Level of air in rows that look like transmissions or counts: most of those with a sample end near the same level of a
-/// beam on both sides, and are lower between.
+/// Returns the level of air if rows look like transmissions or counts: most of those with a sample end near the same
+/// level of a beam on both sides, and are lower between.
 fn transmissions(rows: impl Iterator<Item = Vec<f32>>) -> Option<(f32, Beam)> {
     let (mut levels, mut above, mut count) = (Vec::new(), 0, 0);
     for row in rows {
@@ -130,7 +131,7 @@ fn transmissions(rows: impl Iterator<Item = Vec<f32>>) -> Option<(f32, Beam)> {
     (4 * near >= 3 * levels.len()).then_some((level, beam))
 }
 
-/// Share of a row at either end that is expected to be air.
+/// The fraction `1 / END` of a row at either end is expected to be air.
 const END: usize = 32;
 
 fn shape(row: &[f32]) -> Shape {
@@ -164,7 +165,7 @@ fn shape(row: &[f32]) -> Shape {
     }
 }
 
-/// With as many digits as say something of a level.
+/// Formats a level with as many digits as are meaningful.
 fn rounded(level: f32) -> String {
     if level < 10.0 { format!("{level:.2}") } else { format!("{level:.0}") }
 }

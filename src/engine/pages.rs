@@ -20,22 +20,23 @@ use std::thread::scope;
 
 /// Bytes of the corrected values of a batch of pages, if a page is not larger.
 const BATCH: usize = 128 << 20;
-/// Batches in the host's memory before and after the device: some are read or written while others are copied.
+/// Batches in the host's memory on their way to the device: some are read while others are copied.
 const READ: usize = 2;
+/// Batches in the host's memory on their way from the device: some are written while others are copied.
 const WRITTEN: usize = 5;
-/// Threads that write batches.
+/// Number of threads that write batches.
 const WRITERS: usize = 3;
 
-/// A device with what corrects pages.
+/// A device with the programs and buffers that correct pages.
 pub struct PageDevice<'a> {
     session: Session,
     scan: ScanRows<'a>,
-    /// Pages of a batch.
+    /// Number of pages of a batch.
     batch: usize,
     corrector: BlockCorrector,
     /// Steps on sinograms.
     steps: Vec<Box<dyn DeviceSinogramStep>>,
-    /// A batch of corrected pages.
+    /// Corrected pages of a batch.
     corrected: Buffer<f32>,
 }
 
@@ -45,12 +46,12 @@ enum CorrectedBatch {
     Sinograms(HostMemory),
 }
 
-/// Numbers of the pages that are corrected, ascending: the sinograms that are wanted, or all projections.
+/// Returns the numbers of the pages that are corrected, ascending: the sinograms that are wanted, or all projections.
 pub fn pages<'a>(scan: &ScanRows<'a>) -> &'a [usize] {
     if scan.sinograms { scan.wanted } else { scan.used }
 }
 
-/// Returns the batch of some of the pages, by their positions.
+/// Returns the batch of the pages at some positions.
 fn batch_of(scan: &ScanRows, places: Range<usize>) -> DetectorBatch {
     match scan.sinograms {
         true => scan.of_all_projections(&scan.wanted[places], 0),
@@ -58,16 +59,17 @@ fn batch_of(scan: &ScanRows, places: Range<usize>) -> DetectorBatch {
     }
 }
 
-/// Values of a page.
+/// Returns the number of values of a page.
 fn page_values(scan: &ScanRows) -> usize {
     scan.stack.width() * scan.stack.height()
 }
 
 impl<'a> PageDevice<'a> {
-    /// Opens a device for the pages of a scan, of which full projections are corrected; `None` if the host does the steps.
+    /// Opens a device for the pages of a scan, whose projections are corrected in full; `None` if the host does the
+    /// steps.
     ///
     /// # Errors
-    /// Those of choosing and opening a device.
+    /// Errors of choosing and opening a device.
     pub fn open(scan: ScanRows<'a>, job: &Job, reporter: &Reporter) -> Result<Option<PageDevice<'a>>> {
         match Self::with_room(scan, job, reporter) {
             Err(Error::Memory(why)) => {
@@ -122,16 +124,16 @@ impl<'a> PageDevice<'a> {
         }
     }
 
-    /// The device's name.
+    /// Returns the name of the device.
     pub fn name(&self) -> &str {
         self.session.device_name()
     }
 
-    /// Corrects the pages and passes them on in batches, by their places among the numbers, from several threads; what was
-    /// replaced.
+    /// Corrects the pages, and passes them on in batches from several threads, with their positions among the pages.
+    /// Returns the counts of replaced values.
     ///
     /// # Errors
-    /// Those of reading, of the device, and of `write`.
+    /// Errors of reading, of the device, and of `write`.
     pub fn correct(mut self, write: impl Fn(Range<usize>, &[f32]) -> Result<()> + Sync) -> Result<Counts> {
         let (scan, batch) = (self.scan, self.batch);
         let values = page_values(&scan);
@@ -171,7 +173,7 @@ impl<'a> PageDevice<'a> {
         scope(|scope| {
             let reader = scope.spawn(read);
             let channels: Vec<_> = (0..WRITERS).map(|_| (corrected.clone(), values_back.clone())).collect();
-            // theirs alone: else the device would wait for memory when all of them have failed
+            // only the writers hold these: else the device would wait for memory when all of them have failed
             drop((corrected, values_back));
             let one = |(corrected, back)| scope.spawn(|| write_batches(corrected, back));
             let writers: Vec<_> = channels.into_iter().map(one).collect();
@@ -185,7 +187,7 @@ impl<'a> PageDevice<'a> {
         })
     }
 
-    /// The device's part: samples come and go back, values go and come back.
+    /// Does the device's part: gets samples and gives their memory back, passes values on and gets memory for the next.
     fn run(
         &mut self,
         samples: Receiver<(Range<usize>, HostMemory)>,
@@ -230,7 +232,7 @@ impl<'a> PageDevice<'a> {
         Ok(self.scan.preparation.counts(rows, self.scan.used, &found))
     }
 
-    /// Corrects a batch. Sinograms are there when it returns, projections are still being copied.
+    /// Corrects a batch. Sinograms are complete when it returns; projections are still being copied.
     fn correct_batch(
         &mut self,
         batch: &DetectorBatch,

@@ -1,4 +1,5 @@
-//! Prepares a device for a run: checks its kernel, once for each device and driver, and avoids incorrect ones.
+//! Prepares a device for a run: checks its kernel, once for each device and driver, and avoids kernels that it computes
+//! incorrectly.
 
 use crate::cache::{StoredVerdict, Verdicts};
 use crate::check::{DeviceSteps, KernelTest, StepError, TestShape};
@@ -18,20 +19,20 @@ use crate::source::StoredRows;
 use serde::Serialize;
 use std::time::Instant;
 
-/// An open device with a plan whose kernel is right there.
+/// An open device, and a plan whose kernel it computes correctly.
 pub struct Prepared {
     pub session: Session,
     pub plan: Plan,
     pub self_test: SelfTest,
 }
 
-/// How the check before a run went.
+/// Outcome of the check of a kernel before a run.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(tag = "verdict", rename_all = "kebab-case")]
 pub enum SelfTest {
-    /// Checked now, or remembered if it took no time.
+    /// The kernel is correct; `seconds` is `None` if that is remembered from an earlier check.
     Right { error: f64, margin: f64, seconds: Option<f64> },
-    /// The person said so.
+    /// The user asked for no check.
     Skipped,
 }
 
@@ -50,7 +51,7 @@ impl std::fmt::Display for SelfTest {
     }
 }
 
-/// The profile that a device gets.
+/// Chooses the profile for a device.
 fn profile_for(job: &Job, found: &FoundDevice, reporter: &Reporter) -> Result<Choice> {
     let choice = ProfileStore::load()?.for_device(job.recipe.kernel.profile.as_deref(), &found.facts)?;
     reporter.detail(&format!("profile {}: {}", choice.profile.name, choice.reason));
@@ -60,7 +61,7 @@ fn profile_for(job: &Job, found: &FoundDevice, reporter: &Reporter) -> Result<Ch
     Ok(choice)
 }
 
-/// Plans for a device, trusting its driver but for what is known.
+/// Plans for a device, trusting its driver except for known failures.
 pub fn plan_for(job: &Job, scan: &Scan, found: &FoundDevice, memory: Memory, reporter: &Reporter) -> Result<Plan> {
     let avoid = Avoid { known: &KnownFailures::built_in()?, refused: &[] };
     let choice = profile_for(job, found, reporter)?;
@@ -98,10 +99,10 @@ fn open(found: &FoundDevice, choice: &Choice, reporter: &Reporter) -> Result<Ses
     Ok(session.with_step_sizes(step_sizes.clone()).with_image_transforms(fft.images, image_transform))
 }
 
-/// Opens a device and plans: without image formats that do not work and kernels that are wrong.
+/// Opens a device and plans for it, without image formats that do not work and kernels that it computes incorrectly.
 ///
 /// # Errors
-/// Those of planning and opening.
+/// Errors of planning and opening.
 pub fn open_device(
     job: &Job,
     scan: &Scan,
@@ -156,7 +157,7 @@ pub fn open_device(
     Ok(Prepared { session, plan, self_test })
 }
 
-/// Checks the plan's kernel, unless it is known to be right; else what is wrong.
+/// Checks the plan's kernel, unless it is known to be correct; the inner error says what is wrong with it.
 ///
 /// # Errors
 /// [`Error::Memory`], which says nothing of the kernel.
@@ -209,8 +210,8 @@ fn check(
     Ok(outcome)
 }
 
-/// Returns the step that the device computes incorrectly, if it does, of those that the plan gives it and that are not
-/// known to be right.
+/// Returns the step that the device computes incorrectly, if there is one among those that the plan gives it and that
+/// are not known to be correct.
 ///
 /// # Errors
 /// [`Error::Memory`], which says nothing of the kernels.
@@ -237,7 +238,8 @@ fn check_steps(
     wrong_step(session, &steps, cache, reporter)
 }
 
-/// Returns the one of some steps that the device computes incorrectly, if it does and they are not known to be right.
+/// Returns the step that the device computes incorrectly, if there is one among `steps` that are not known to be
+/// correct.
 fn wrong_step(
     session: &Session,
     steps: &DeviceSteps,
@@ -268,12 +270,14 @@ fn wrong_step(
     Ok(wrong)
 }
 
-/// Opens the first of a job's devices for steps on data that are not reconstructed: binning, rows, and those of the recipe.
-/// `None` if the host does them: the profile says so, there is no device and none was asked for, or it computes a step
-/// incorrectly. `stripes`: whether those of the recipe are removed.
+/// Opens the first of a job's devices for steps on data that are not reconstructed: binning, steps on rows, and those
+/// of the recipe.
+///
+/// Returns `None` if the host does them: the profile says so, there is no device and none was asked for, or the device
+/// computes a step incorrectly. `stripes` tells whether the recipe's stripe removal is done.
 ///
 /// # Errors
-/// Those of choosing and opening the device; [`Error::Memory`] of the tests of its steps.
+/// Errors of choosing and opening the device; [`Error::Memory`] of the tests of its steps.
 pub(super) fn open_for_steps(
     job: &Job,
     stored: StoredRows,
@@ -323,7 +327,7 @@ pub(super) fn open_for_steps(
     Ok(Some(session))
 }
 
-/// An error in one line.
+/// Returns an error in one line.
 fn brief(error: &Error) -> String {
     match error {
         Error::KernelBuild { log, .. } => format!("does not build on this device: {}", first_error(log)),

@@ -20,14 +20,15 @@ pub struct Run<'a> {
     pub slices: &'a [usize],
     pub finish: &'a Finish,
     pub reporter: &'a Reporter,
-    /// Checked before a piece is read and before a chunk is computed; slices that are computed are still written.
+    /// True to end the run: read before a piece is read and before a chunk is computed; computed slices are still
+    /// written.
     pub cancelled: &'a AtomicBool,
     pub target: &'a Target,
-    /// The slice whose values are handed back, if one is wanted.
+    /// Number of the slice whose values are returned, if one is wanted.
     pub keep: Option<usize>,
-    /// Sees every slice before it is written.
+    /// Called with every slice before it is written.
     pub observer: Option<&'a Observer<'a>>,
-    /// For how long stages were busy, while they are.
+    /// Collects for how long each stage is busy.
     pub clock: &'a StageClock,
 }
 
@@ -37,19 +38,20 @@ impl Run<'_> {
     }
 }
 
-/// Sees the number of a slice and what is known of it; from any thread, in any order.
+/// Function that gets the number of a slice and what is known of it, from any thread and in any order.
 pub type Observer<'a> = dyn Fn(usize, ObservedSlice) + Sync + 'a;
 
 /// A slice before it is written.
 #[derive(Clone, Copy)]
 pub struct ObservedSlice<'a> {
-    /// The finished values; none if a device encodes slices.
+    /// The finished values; `None` if a device encodes slices.
     pub values: Option<&'a [f32]>,
-    /// Counts of a device, if it counted values.
+    /// Counts of the values, if a device counted them.
     pub counted: Option<&'a CountedSlice>,
 }
 
-/// Threads of a stage of its own: else stages wait for each other's tasks, such as writing a whole slice.
+/// Makes a thread pool for one stage: in a common pool, stages would wait for each other's tasks, such as writing a
+/// whole slice.
 pub(super) fn threads(what: &str) -> Result<ThreadPool> {
     ThreadPoolBuilder::new().build().map_err(|e| {
         Error::Memory(format!(
@@ -58,7 +60,7 @@ pub(super) fn threads(what: &str) -> Result<ThreadPool> {
     })
 }
 
-/// The result of the thread of a stage.
+/// Returns the result of the thread of a stage.
 pub(super) fn joined<T>(thread: ScopedJoinHandle<Result<T>>, stage: &str) -> Result<T> {
     thread.join().unwrap_or_else(|_| Err(panicked(stage)))
 }

@@ -1,4 +1,4 @@
-//! Steps on sinograms on a device, beside the filter and the back projection of those before them.
+//! Steps on the sinograms of a chunk on a device, beside the filter and the back projection of earlier ones.
 
 use crate::device::{RowExtender, Session, SinogramBatch};
 use crate::error::Result;
@@ -9,23 +9,23 @@ use std::time::Instant;
 
 /// Steps on sinograms, and the extension of their rows after them.
 pub(super) struct SinogramStage {
-    /// With queues of its own.
+    /// Session with queues of its own.
     pub session: Session,
     pub steps: Vec<Box<dyn DeviceSinogramStep>>,
-    /// Sinograms that these are done on together.
+    /// Number of sinograms that the steps process together.
     pub at_once: usize,
     pub extender: Option<RowExtender>,
-    /// Sinograms of a pass.
+    /// Number of sinograms of a pass.
     pub pass: usize,
     pub projections: usize,
     pub bins: usize,
 }
 
 impl SinogramStage {
-    /// Corrects the first `count` sinograms in a buffer and waits; the seconds that took.
+    /// Corrects the first `count` sinograms in a buffer and waits. Returns the seconds that this took.
     ///
     /// # Errors
-    /// The device's.
+    /// Errors of the device.
     pub fn run(&mut self, sinograms: &Buffer<f32>, count: usize) -> Result<f64> {
         let SinogramStage { session, steps, at_once, extender, pass, projections, bins } = self;
         let began = Instant::now();

@@ -1,4 +1,4 @@
-//! Where sinograms come from.
+//! The input of a job: its data, their correction and their scan.
 
 use super::levels;
 use crate::device::RowCorrection;
@@ -17,22 +17,22 @@ use crate::visible::{Shown, visible};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
-/// The stack, its correction and the scan that it holds.
+/// The stack of a job, its correction, and the scan that it holds.
 pub struct Source {
     stacks: Stacks,
-    /// Of the data and their fields, in order.
+    /// Files of the data and their fields, in order.
     pub files: Vec<PathBuf>,
     steps: Steps,
     pub preparation: Preparation,
     sinograms: bool,
     shape: StackShape,
     pub scan: Scan,
-    /// Rows that the host has corrected and keeps.
+    /// Correction of rows on the host, which keeps the last block of them.
     pub(super) host: HostFeed,
 }
 
 impl Source {
-    /// Opens the input, when it has arrived, reads the text files beside it, and checks that all fits together.
+    /// Opens the input when it has arrived, reads the text files beside it, and checks that everything fits together.
     pub fn open(job: &Job, reporter: &Reporter, cancelled: &AtomicBool) -> Result<Source> {
         let sinograms = job.recipe.input.is_sinograms();
         let text = |path: &Path, flag: &str| -> Result<(String, String)> {
@@ -98,7 +98,7 @@ impl Source {
         Ok(Source { stacks, files, steps, preparation, sinograms, shape, scan, host: HostFeed::default() }.sized())
     }
 
-    /// The same with what the scan needs to know of the steps.
+    /// Completes the scan with what it needs to know of the steps.
     fn sized(mut self) -> Source {
         let (stack, used) = (&self.stacks.data, &self.scan.used);
         let block_rows = self.preparation.block().map_or(0, |block| block.min(stack.height()));
@@ -123,7 +123,7 @@ impl Source {
         digest([&self.stack().fingerprint(), self.preparation.fingerprint(), &angles, &shifts])
     }
 
-    /// The same data as another job takes them, which differs in its axis or tilt.
+    /// Takes over the data for another job, which differs in its axis or tilt.
     pub fn as_of(self, job: &Job) -> Result<Source> {
         let mut scan = Scan::new(job, &self.shape)?;
         // what was said is not said again
@@ -136,12 +136,12 @@ impl Source {
         Ok(Source { steps, preparation, scan, host: HostFeed::default(), ..self }.sized())
     }
 
-    /// The data, without their fields.
+    /// Returns the data, without their fields.
     pub fn stack(&self) -> &Stack {
         &self.stacks.data
     }
 
-    /// Its rows, and what is done to them.
+    /// Returns the rows of the data, and what is done to them.
     pub fn rows(&self) -> ScanRows<'_> {
         ScanRows {
             stack: self.stack(),
@@ -153,8 +153,8 @@ impl Source {
         }
     }
 
-    /// Corrected sinograms `[slice][projection][bin]` of some slices of the scan, without what was replaced in them, for
-    /// an engine with these steps: what it does with corrected rows is left to it.
+    /// Reads corrected sinograms `[slice][projection][bin]` of some slices of the scan, without counting replaced
+    /// values, for an engine with these `steps`: what the engine does to corrected rows is left to it.
     pub fn read(&self, which: &[usize], steps: StepBackends) -> Result<Vec<f32>> {
         let rows = self.rows();
         let mut out = vec![0f32; which.len() * rows.sinogram_len()];
@@ -162,25 +162,25 @@ impl Source {
         Ok(out)
     }
 
-    /// Sinograms as the detector saw them, each `[projection][bin of the detector]`: corrected, with their stripes.
+    /// Reads sinograms `[projection][bin]` as the detector saw them: corrected, with their stripes.
     pub fn read_seen(&self, which: &[usize]) -> Result<Vec<Vec<f32>>> {
         self.host.read_seen(&self.rows(), which)
     }
 
-    /// Frees the block of rows that was corrected last: who reads next does not start there.
+    /// Frees the block of rows that was corrected last, for when the next reader does not start in it.
     pub fn forget_block(&self) {
         self.host.forget();
     }
 }
 
-/// The steps of a recipe for these stacks.
+/// Opens the steps of a recipe for some stacks.
 fn prepare(recipe: &Recipe, stacks: &Stacks, scan: &Scan) -> Result<Preparation> {
     let median = recipe.input.field_mode == FieldMode::Median;
     let scope = Scope { median, used: &scan.used, full_projections: false };
     Preparation::open(&recipe.steps, stacks, scope)
 }
 
-/// How a device may get samples of these stacks.
+/// Returns the form in which a device may get the samples of some stacks.
 fn samples(stacks: &Stacks, preparation: &Preparation, used: &[usize], sinograms: bool) -> SampleShape {
     let correction = preparation.correction(used, 1);
     SampleShape {
@@ -194,7 +194,7 @@ fn samples(stacks: &Stacks, preparation: &Preparation, used: &[usize], sinograms
     }
 }
 
-/// Waits for a stack, and tells how many files are there whenever more have come.
+/// Waits for a stack, and reports the number of files whenever more have arrived.
 fn await_stack(path: &str, flag: &str, watch: Watch, reporter: &Reporter, cancelled: &AtomicBool) -> Result<Stack> {
     let mut before = None;
     wait(path, flag, watch, |files| {

@@ -1,5 +1,5 @@
-//! The concurrent stages of a run: one reader; for every device one thread each that uploads, corrects sinograms if it does that,
-//! computes and downloads; and writers.
+//! The concurrent stages of a run: one reader; for every device one thread each that uploads, corrects sinograms if the
+//! device does that, computes and downloads; and writers.
 //!
 //! Memory is bounded whatever the size of the stack: every device has a fixed number of buffers, which are reused. The
 //! reader fills the free buffers of the device that a chunk goes to; the writer gives back what it has written. A stage
@@ -24,15 +24,16 @@ use std::time::Instant;
 
 /// The results of all stages.
 pub struct Done {
-    /// Seconds that all stages together took.
+    /// Seconds from the start of the stages to their end.
     pub seconds: f64,
-    /// Seconds that the reader and the writer were busy.
+    /// Seconds that the reader was busy.
     pub read: f64,
+    /// Seconds that the busiest writer was busy.
     pub write: f64,
     pub clipped: u64,
-    /// The slice that was to be kept; empty if none was.
+    /// Values of the slice that was to be kept; empty if none was.
     pub kept: Vec<f32>,
-    /// The share of every device.
+    /// Shares of the devices.
     pub devices: Vec<DeviceShare>,
 }
 
@@ -41,7 +42,7 @@ pub struct Done {
 pub struct DeviceShare {
     /// Number of slices that it computed.
     pub slices: usize,
-    /// That it was busy.
+    /// Seconds that the device was busy, by stage.
     pub seconds: DeviceSeconds,
     /// True if it stopped before the end.
     pub failed: bool,
@@ -52,12 +53,13 @@ struct DeviceInput {
     pieces: Sender<ReadPiece>,
     free: Receiver<HostMemory>,
     wants: FeedPlan,
-    /// The block of rows that was read for it last.
+    /// Block of rows that was read last for the device.
     block: Option<usize>,
 }
 
-/// Runs all stages to the end, or to the first error that nobody can make good. What was replaced in what is read is added
-/// to `counts`, whatever the end.
+/// Runs all stages to the end, or to the first error that no other device can make good.
+///
+/// Adds the counts of values that were replaced in what was read to `counts`, whatever the end.
 pub fn run_stages(
     run: Run,
     devices: &mut [ReadyDevice],
@@ -121,7 +123,8 @@ pub fn run_stages(
     done
 }
 
-/// Where blocks of slices end whose rows several devices would correct as a whole each; if none do, all slices are one.
+/// Returns where blocks of slices end whose rows several devices would correct as a whole each; all slices are one
+/// block if there are none.
 fn blocks_of(slices: &[usize], devices: &[ReadyDevice]) -> Vec<usize> {
     let shape = devices.iter().find_map(|device| device.plan.kept_blocks()).filter(|_| devices.len() > 1);
     let rows = shape.map_or(usize::MAX, |shape| shape.blocks.rows);
@@ -136,7 +139,7 @@ fn blocks_of(slices: &[usize], devices: &[ReadyDevice]) -> Vec<usize> {
         .collect()
 }
 
-/// Reads chunk after chunk for whichever device has a free buffer; the seconds that took.
+/// Reads chunk after chunk for whichever device has a free buffer. Returns the seconds that reading took.
 fn read(run: Run, work: &Work, inputs: Vec<DeviceInput>, counts: &mut Counts) -> Result<f64> {
     threads("read")?.install(|| read_chunks(run, work, inputs, counts))
 }

@@ -9,11 +9,11 @@ use std::time::Instant;
 /// Sizes of the chunks that a device takes, and how fast it should be.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Pace {
-    /// Most slices at once.
+    /// Largest number of slices in a chunk.
     pub chunk: usize,
-    /// Slices of a kernel run; a chunk is a multiple of it where that is possible.
+    /// Number of slices of a pass; a chunk is a multiple of it where that is possible.
     pub pass: usize,
-    /// Chunks that it has buffers for at first.
+    /// Number of chunks that the device has buffers for at first.
     pub slots: usize,
     /// Predicted slices per second, if there is a prediction.
     pub rate: Option<f64>,
@@ -26,29 +26,29 @@ pub(super) struct Work {
 }
 
 struct State {
-    /// Ascending, apart from each other, each within a block unless a device lost it.
+    /// Slices that are left: ascending ranges, apart from each other, each within a block unless a device lost it.
     todo: VecDeque<Range<usize>>,
-    /// Where blocks of slices end that a device loads as a whole.
+    /// Ends of the blocks of slices that a device loads as a whole.
     blocks: Vec<usize>,
     devices: Vec<Worker>,
 }
 
 struct Worker {
     pace: Pace,
-    /// Chunks that it has free buffers for.
+    /// Number of chunks that the device has free buffers for.
     slots: usize,
-    /// Not done yet.
+    /// Slices that the device was given and has not computed yet.
     assigned: Vec<Range<usize>>,
-    /// The block that it took slices of last.
+    /// Block of which the device took slices last.
     block: Option<usize>,
-    /// It has not left.
+    /// False if the device has left.
     alive: bool,
     first: Option<Instant>,
     done: usize,
 }
 
 impl Worker {
-    /// Slices per second: measured, else predicted.
+    /// Returns the slices per second: measured, else predicted.
     fn rate(&self) -> Option<f64> {
         match self.first {
             Some(first) if self.done > 0 => Some(self.done as f64 / first.elapsed().as_secs_f64().max(1e-6)),
@@ -62,7 +62,8 @@ impl Worker {
 }
 
 impl Work {
-    /// Slices for some devices, in blocks that end there, the last one with the last slice.
+    /// Makes the work of some devices, with slices in blocks that end at the given positions; the last block ends with
+    /// the last slice.
     pub fn new(blocks: Vec<usize>, paces: &[Pace]) -> Self {
         let devices = paces
             .iter()
@@ -85,13 +86,14 @@ impl Work {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// A device has a free buffer for another chunk.
+    /// Notes that a device has a free buffer for another chunk.
     pub fn ready(&self, device: usize) {
         self.state().devices[device].slots += 1;
         self.changed.notify_all();
     }
 
-    /// The next chunk and its device; waits until one has a free buffer. `None` when all is done, or will never be.
+    /// Returns the next chunk and its device, waiting until one has a free buffer; `None` when all is done, or will
+    /// never be.
     pub fn next(&self) -> Option<(usize, Range<usize>)> {
         let mut state = self.state();
         loop {
@@ -104,7 +106,7 @@ impl Work {
         }
     }
 
-    /// A device has computed some slices, in the order in which it got them.
+    /// Notes that a device has computed some slices, in the order in which it got them.
     pub fn done(&self, device: usize, slices: Range<usize>) {
         let mut state = self.state();
         let worker = &mut state.devices[device];
@@ -118,7 +120,7 @@ impl Work {
         self.changed.notify_all();
     }
 
-    /// A device computes no more; what it had in hand is to be done by others.
+    /// Notes that a device computes no more: the slices that it had are left to others.
     pub fn leave(&self, device: usize) {
         let mut state = self.state();
         state.devices[device].alive = false;
@@ -128,7 +130,7 @@ impl Work {
         self.changed.notify_all();
     }
 
-    /// Reports whether any device is still there.
+    /// Reports whether any device is left.
     pub fn has_devices(&self) -> bool {
         self.state().devices.iter().any(|d| d.alive)
     }
@@ -139,7 +141,7 @@ impl Work {
         state.todo.iter().all(Range::is_empty) && state.devices.iter().all(|d| d.assigned.is_empty())
     }
 
-    /// Slices that every device has done.
+    /// Returns the number of slices that every device has done.
     pub fn shares(&self) -> Vec<usize> {
         self.state().devices.iter().map(|d| d.done).collect()
     }
@@ -155,7 +157,8 @@ impl State {
         if idle { self.assign(true) } else { found }
     }
 
-    /// Slices that are left, for the device that has least to do and did least; it takes `any` if there is no reason for some.
+    /// Assigns slices to the ready device that has the fewest assigned and did the fewest; with `any`, it may take
+    /// slices of any block.
     fn assign(&mut self, any: bool) -> Option<(usize, Range<usize>)> {
         let left: usize = self.todo.iter().map(Range::len).sum();
         let alive = self.devices.iter().filter(|d| d.alive).count();
@@ -194,8 +197,8 @@ impl State {
         None
     }
 
-    /// Slices for each device that has not had any, if there are too few for a kernel run that is full on each, and all are as
-    /// fast: runs side by side take as long as one, and none is without.
+    /// Returns the number of slices for each device that has had none, if too few are left for a full pass on each and
+    /// all devices are equally fast: passes side by side take as long as one, and no device is left without.
     fn even(&self, left: usize) -> Option<usize> {
         let alive = || self.devices.iter().filter(|device| device.alive);
         let first = alive().next()?.pace;
@@ -214,8 +217,8 @@ impl State {
         others.map(|(_, w)| w.block).any(|of_other| of_other == Some(block))
     }
 
-    /// Where a device goes on that takes `count` slices: with its block, else with one that no other device has, else it helps
-    /// with the one of which most is left, or with `any`.
+    /// Returns the range from which a device takes `count` slices: in its own block, else in one that no other device
+    /// has, else the largest of those where help is worth it, or of all with `any`.
     fn choose(&self, device: usize, count: usize, any: bool) -> Option<usize> {
         if self.blocks.len() < 2 {
             return (!self.todo.is_empty()).then_some(0);
@@ -235,7 +238,8 @@ impl State {
             .or_else(|| (0..self.todo.len()).filter(helps).max_by_key(|at| self.todo[*at].len()))
     }
 
-    /// How many slices, at most `most`, a device should take: none if faster ones do all that is left sooner.
+    /// Returns how many slices, at most `most`, a device should take: none if faster devices do all that is left
+    /// sooner.
     fn share(&self, device: usize, most: usize, left: usize) -> Option<usize> {
         let worker = &self.devices[device];
         let others = || self.devices.iter().enumerate().filter(|(d, w)| *d != device && w.alive).map(|(_, w)| w);

@@ -16,14 +16,14 @@ use std::time::Instant;
 
 /// The results of writing.
 pub(super) struct Written {
-    /// Seconds that the writers were busy, of the busiest one.
+    /// Seconds that the busiest writer was busy.
     pub seconds: f64,
     pub clipped: u64,
-    /// The slice that was to be kept; empty if none was.
+    /// Values of the slice that was to be kept; empty if none was.
     pub kept: Vec<f32>,
 }
 
-/// Threads that write pieces at the same time, so that none waits for the last slice of a piece.
+/// Number of threads that write pieces at the same time, so that none waits for the last slice of a piece.
 pub const WRITERS: usize = WRITTEN_PIECES - 1;
 
 /// Finishes and writes slices as they come.
@@ -59,20 +59,20 @@ pub(super) fn write(
 struct Delivered<'a> {
     run: Run<'a>,
     writer: &'a SliceWriter,
-    /// Of a slice.
+    /// Number of pixels of a slice.
     pixels: usize,
-    /// Of a slice as it is written.
+    /// Bytes of a slice as it is written.
     slice_bytes: usize,
     progress: Mutex<WriteProgress<'a>>,
 }
 
 /// The progress of writing.
 struct WriteProgress<'a> {
-    /// The slice that is handed back.
+    /// Values of the slice that is to be kept.
     kept: Vec<f32>,
     written: usize,
     advance: &'a mut (dyn FnMut(usize) + Send),
-    /// Until a thread ends: the others stop after it, as there is nothing left to write or something failed.
+    /// Present until a thread ends: the others stop after it, as there is nothing left to write or something failed.
     going_on: Option<Sender<()>>,
 }
 
@@ -90,7 +90,7 @@ impl<'a> Delivered<'a> {
         self.progress.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Writes slices until no more come, or another thread failed; the seconds that took.
+    /// Writes slices until no more come, or another thread has ended. Returns the seconds that this took.
     fn write_all(
         &self,
         computed: &Receiver<ComputedSlices>,
@@ -112,12 +112,12 @@ impl<'a> Delivered<'a> {
         Ok(busy)
     }
 
-    /// Values of the host's memory that some slices fill, as values or as samples.
+    /// Returns how many `f32` values of host memory some slices fill, as values or as encoded samples.
     fn length(&self, slices: usize, encoded: bool) -> usize {
         if encoded { (slices * self.slice_bytes).div_ceil(4) } else { slices * self.pixels }
     }
 
-    /// Finishes values, unless a device encoded them, and shows slices to whoever observes them.
+    /// Finishes values, unless a device encoded them, and shows slices to the observer.
     fn finish(&self, positions: &Range<usize>, values: &mut [f32], found: &FoundInSlices) {
         let Run { source, finish, observer, slices, .. } = self.run;
         let show = |place: usize, values: Option<&[f32]>| {
@@ -137,7 +137,7 @@ impl<'a> Delivered<'a> {
         }
     }
 
-    /// Writes slices: finished values, or samples of which some were clamped.
+    /// Writes slices: finished values, or samples with the number of clamped ones of each slice.
     fn write(&self, positions: Range<usize>, values: &[f32], clamped: Option<&[u32]>) -> Result<()> {
         let numbers = &self.run.slices[positions.clone()];
         let slices: Vec<_> = match clamped {

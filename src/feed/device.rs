@@ -7,19 +7,20 @@ use crate::steps::Counts;
 use opencl3::memory::Buffer;
 use std::collections::BTreeSet;
 
-/// Makes sinograms of what was read.
+/// Correction of rows on a device, which makes sinograms of what was read.
 pub struct DeviceFeed {
     corrector: BlockCorrector,
 }
 
 /// Counts of replaced values in the data that a device corrected.
 pub struct FoundReplaced {
-    /// The block, if blocks are kept.
+    /// Number of the block, if blocks are kept.
     block: Option<usize>,
     counts: Counts,
 }
 
-/// Counts of replaced values in the data that devices correct; of a block once, whichever devices take slices from it.
+/// Counts of replaced values in the data that all devices correct; a block is counted once, whichever devices take
+/// slices from it.
 #[derive(Default)]
 pub struct DeviceCounts {
     pub all: Counts,
@@ -27,7 +28,7 @@ pub struct DeviceCounts {
 }
 
 impl DeviceCounts {
-    /// Adds what a device found.
+    /// Adds the counts of a device.
     pub fn add(&mut self, found: FoundReplaced) {
         if found.block.is_none_or(|block| self.blocks.insert(block)) {
             self.all += found.counts;
@@ -37,11 +38,12 @@ impl DeviceCounts {
 
 /// A chunk of slices on its way to a device: numbers of its slices, and where their sinograms go.
 pub struct FedChunk<'a> {
-    /// The list of slices, and the position of the first one of the chunk.
+    /// List of the numbers of slices.
     pub slices: &'a [usize],
+    /// Position of the chunk's first slice in the list.
     pub first: usize,
     pub sinograms: &'a mut Buffer<f32>,
-    /// Values from one sinogram to the next.
+    /// Number of values from one sinogram to the next.
     pub stride: usize,
 }
 
@@ -49,7 +51,7 @@ impl DeviceFeed {
     /// Builds kernels and allocates memory.
     ///
     /// # Errors
-    /// The device's, and [`Error::Internal`] if it cannot do all steps.
+    /// Errors of the device, and [`Error::Internal`] if it cannot do all steps.
     pub fn new(session: &Session, scan: &ScanRows, shape: BlockShape) -> Result<Self> {
         let Some(correction) = scan.correction() else {
             return Err(Error::Internal("a step on rows of projections has no kernel".into()));
@@ -58,20 +60,20 @@ impl DeviceFeed {
         Ok(DeviceFeed { corrector: BlockCorrector::new(session, &correction, stored, scan.order(), shape)? })
     }
 
-    /// Ends what goes on in threads of its own.
+    /// Ends what the corrector does in threads of its own.
     pub fn end(&mut self) {
         self.corrector.end();
     }
 
-    /// Most bytes that are read at once.
+    /// Returns the largest number of bytes that are read at once.
     pub fn most_bytes(&self) -> usize {
         self.corrector.most_bytes()
     }
 
-    /// Makes sinograms of a piece that was read.
+    /// Makes the sinograms of a piece that was read.
     ///
     /// # Errors
-    /// The device's.
+    /// Errors of the device.
     pub fn correct(
         &mut self,
         session: &Session,
@@ -96,10 +98,10 @@ impl DeviceFeed {
         }
     }
 
-    /// Waits for a piece that completes a block, or a chunk of slices; what was replaced there.
+    /// Waits for a piece that completes a block, or a chunk of slices. Returns the counts of values replaced there.
     ///
     /// # Errors
-    /// The device's.
+    /// Errors of the device.
     pub fn wait(
         &mut self,
         session: &Session,

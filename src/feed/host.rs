@@ -17,16 +17,17 @@ pub struct CorrectedRows {
 }
 
 impl ScanRows<'_> {
-    /// The rows of the detector that are read for these.
+    /// Returns the rows of the detector that are read to correct the wanted ones.
     pub fn read_for(&self, wanted: &Range<usize>) -> Range<usize> {
         widened(wanted, self.preparation.halo(), self.height())
     }
 
-    /// Reads rows of a page of projections with those around them, and corrects them in place. `values` has room for all
-    /// rows that [are read](Self::read_for); only the wanted ones are of use afterwards.
+    /// Reads rows of a page of projections with those around them, and corrects them in place.
+    ///
+    /// `values` has room for all rows that [are read](Self::read_for); only the wanted ones are of use afterwards.
     ///
     /// # Errors
-    /// Those of reading.
+    /// Errors of reading.
     pub fn correct_projection(
         &self,
         page: usize,
@@ -42,10 +43,10 @@ impl ScanRows<'_> {
         Ok(CorrectedRows { counts, took: start.elapsed() })
     }
 
-    /// Reads a sinogram of the projections that are used, and corrects its rows in place; stripes stay.
+    /// Reads the used projections of a sinogram, and corrects its rows in place; stripes stay.
     ///
     /// # Errors
-    /// Those of reading.
+    /// Errors of reading.
     pub fn correct_sinogram(&self, page: usize, sinogram: &mut [f32]) -> Result<CorrectedRows> {
         let (bins, used, total) = (self.stack.width(), self.used, self.projections());
         if used.len() == total {
@@ -65,7 +66,7 @@ impl ScanRows<'_> {
         Ok(CorrectedRows { counts, took: start.elapsed() })
     }
 
-    /// Corrected rows of projections, which go to their sinograms.
+    /// Corrects rows of projections, and copies them to their places in the sinograms of `out`.
     fn turn_projections<'s>(&self, rows: &[usize], out: impl Iterator<Item = &'s mut [f32]>) -> Result<Counts> {
         let (bins, used) = (self.stack.width(), self.used);
         let mut rows_of: Vec<Vec<&mut [f32]>> = used.iter().map(|_| Vec::with_capacity(rows.len())).collect();
@@ -92,13 +93,14 @@ impl ScanRows<'_> {
         turned.map(|done: Result<_>| Ok(done?.1)).try_reduce(Counts::default, |a, b| Ok(a + b))
     }
 
-    /// Room for what the detector saw of every sinogram of `out`, at its beginning.
+    /// Returns, for every sinogram of `out`, the part at its beginning that holds what the detector saw.
     fn seen<'s>(&self, out: &'s mut [f32]) -> impl IndexedParallelIterator<Item = &'s mut [f32]> {
         let seen = self.seen_len();
         out.par_chunks_mut(self.sinogram_len()).map(move |sinogram| &mut sinogram[..seen])
     }
 
-    /// The steps on sinograms, if the host does them, and rows of an extended field, if it corrects rows.
+    /// Does the steps on sinograms, if the host does them, and extends the rows of an extended field, if the host
+    /// corrects rows.
     fn finish_sinograms(&self, out: &mut [f32], steps: StepBackends) -> Counts {
         let mut counts = Counts::default();
         if steps.sinograms == StepBackend::Host {
@@ -116,7 +118,7 @@ impl ScanRows<'_> {
     }
 }
 
-/// The rows that the host keeps: the block that it corrected last, where steps need blocks.
+/// Correction of rows on the host, which keeps the block that it corrected last, where steps need blocks.
 #[derive(Default)]
 pub struct HostFeed {
     kept: Mutex<CorrectedBlock>,
@@ -127,23 +129,26 @@ pub struct HostFeed {
 struct CorrectedBlock {
     /// Numbers of the rows.
     rows: Vec<usize>,
-    /// Their sinograms as the detector saw them.
+    /// Sinograms of the rows as the detector saw them.
     sinograms: Vec<f32>,
-    /// Counts of replaced values, until the run has taken them: a search or percentiles may read a block first.
+    /// Counts of replaced values, until a run has taken them: a search or percentiles may read a block first.
     counts: Counts,
 }
 
 impl HostFeed {
-    /// Frees the block: who reads next does not start there.
+    /// Frees the block that is kept, for when the next reader does not start in it.
     pub fn forget(&self) {
         *self.kept.lock().unwrap_or_else(PoisonError::into_inner) = CorrectedBlock::default();
     }
 
-    /// Corrected sinograms `[row][projection][bin]` of these rows of the detector, into `out`, which has their size; with the
-    /// steps on sinograms and the extension of rows as far as the host does them. Only what is read for the run is `counted`.
+    /// Reads corrected sinograms `[row][projection][bin]` of some rows of the detector into `out`, which has their
+    /// size, with the steps on sinograms and the extension of rows as far as the host does them.
+    ///
+    /// Returns the counts of replaced values; of a block that is kept, only if the rows are `counted`, as those read
+    /// for a run are.
     ///
     /// # Errors
-    /// Those of reading.
+    /// Errors of reading.
     pub fn read(
         &self,
         scan: &ScanRows,
@@ -156,17 +161,17 @@ impl HostFeed {
         Ok(counts + scan.finish_sinograms(out, steps))
     }
 
-    /// Sinograms as the detector saw them, each `[projection][bin of the detector]`: corrected, with their stripes.
+    /// Reads sinograms `[projection][bin]` of some rows as the detector saw them: corrected, with their stripes.
     ///
     /// # Errors
-    /// Those of reading.
+    /// Errors of reading.
     pub fn read_seen(&self, scan: &ScanRows, which: &[usize]) -> Result<Vec<Vec<f32>>> {
         let mut sinograms: Vec<_> = which.iter().map(|_| vec![0f32; scan.seen_len()]).collect();
         self.correct(scan, which, false, sinograms.iter_mut().map(Vec::as_mut_slice).collect())?;
         Ok(sinograms)
     }
 
-    /// Corrects each of the rows as the detector saw it.
+    /// Corrects each of the rows into its sinogram of `out`, as the detector saw it.
     fn correct(&self, scan: &ScanRows, which: &[usize], counted: bool, out: Vec<&mut [f32]>) -> Result<Counts> {
         if scan.sinograms {
             let one = |(sinogram, &page): (&mut [f32], &usize)| Ok(scan.correct_sinogram(page, sinogram)?.counts);

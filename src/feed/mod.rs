@@ -42,45 +42,45 @@ pub struct ScanRows<'a> {
     pub used: &'a [usize],
     /// Numbers of the rows of the detector that the job wants, ascending.
     pub wanted: &'a [usize],
-    /// True if pages of the stack are sinograms, else projections.
+    /// True if pages of the stack are sinograms, false if they are projections.
     pub sinograms: bool,
-    /// How rows are extended after their correction, if they are.
+    /// Extension of rows after their correction, if there is one.
     pub field: Option<&'a ExtendedField>,
 }
 
 impl<'a> ScanRows<'a> {
-    /// Rows of the detector.
+    /// Returns the number of rows of the detector.
     pub fn height(&self) -> usize {
         if self.sinograms { self.stack.len() } else { self.stack.height() }
     }
 
-    /// Projections of the input.
+    /// Returns the number of projections of the input.
     fn projections(&self) -> usize {
         if self.sinograms { self.stack.height() } else { self.stack.len() }
     }
 
-    /// Values of a sinogram that the detector saw.
+    /// Returns the number of values of a sinogram as the detector saw it.
     pub fn seen_len(&self) -> usize {
         self.used.len() * self.stack.width()
     }
 
-    /// Values of a sinogram.
+    /// Returns the number of values of a sinogram, with the bins of an extended field.
     pub fn sinogram_len(&self) -> usize {
         self.used.len() * self.field.map_or(self.stack.width(), |field| field.bins)
     }
 
-    /// Returns the correction of rows on a device, if it can do all steps.
+    /// Returns the correction of rows on a device, if a device can do all steps on rows.
     pub fn correction(&self) -> Option<RowCorrection<'a>> {
         self.preparation.correction(self.used, self.projections())
     }
 
-    /// How stored samples lie.
+    /// Returns the order of stored samples.
     pub fn order(&self) -> SampleOrder {
         if self.sinograms { SampleOrder::Sinograms } else { SampleOrder::Projections }
     }
 
-    /// Of rows that are corrected together those in which replaced values are counted: from the first that the job wants to
-    /// the last.
+    /// Returns those of some rows that are corrected together in which replaced values are counted: from the first that
+    /// the job wants to the last.
     pub fn counted(&self, rows: &Range<usize>) -> Range<usize> {
         let within = self.wanted.partition_point(|s| *s < rows.start)..self.wanted.partition_point(|s| *s < rows.end);
         match &self.wanted[within] {
@@ -90,25 +90,25 @@ impl<'a> ScanRows<'a> {
         }
     }
 
-    /// Some projections of a block of rows.
+    /// Returns the batch of some projections of a block of rows.
     pub fn batch(&self, rows: Range<usize>, projections: Range<usize>) -> DetectorBatch {
         let counted = self.counted(&rows);
         let counted = counted.start - rows.start..counted.end - rows.start;
         DetectorBatch { rows: rows.collect(), counted, place: 0, projections }
     }
 
-    /// Some rows of all projections, whose counts begin at a place.
+    /// Returns the batch of all projections of some rows, whose counts begin at `place`.
     pub fn of_all_projections(&self, rows: &[usize], place: usize) -> DetectorBatch {
         DetectorBatch { rows: rows.to_vec(), counted: 0..rows.len(), place, projections: 0..self.used.len() }
     }
 }
 
-/// The contiguous parts of at most `most` of a list.
+/// Splits `count` positions into contiguous parts of at most `most`.
 pub fn parts_of(count: usize, most: usize) -> impl Iterator<Item = Range<usize>> {
     (0..count).step_by(most.max(1)).map(move |start| start..(start + most.max(1)).min(count))
 }
 
-/// Ascending numbers as runs of those next to each other.
+/// Groups ascending numbers into runs of consecutive ones.
 fn runs_of(numbers: &[usize]) -> Vec<Range<usize>> {
     numbers.chunk_by(|a, b| a + 1 == *b).map(|run| run[0]..run[run.len() - 1] + 1).collect()
 }

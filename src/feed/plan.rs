@@ -10,26 +10,26 @@ use std::ops::Range;
 /// The rows that are read at once.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Piece {
-    /// Rows of slices at these positions of the list: sinograms that the host has corrected, or samples.
+    /// Rows of the slices at some positions of the list: sinograms that the host has corrected, or samples.
     Slices(Range<usize>),
-    /// Samples of a batch of a block that is kept, with its number.
+    /// Samples of a batch of a block that is kept, with the number of the block.
     Batch { block: usize, batch: DetectorBatch },
-    /// Nothing: the rows of slices at these positions are in the block that was read before.
+    /// Nothing to read: the rows of the slices at some positions are in the block that was read before.
     OfBlock(Range<usize>),
 }
 
-/// How a device wants to get rows.
+/// The way in which a device gets rows.
 #[derive(Clone, Copy, Debug)]
 pub struct FeedPlan {
     pub steps: StepBackends,
-    /// Slices whose rows are read at once.
+    /// Number of slices whose rows are read at once.
     pub read: usize,
-    /// How it corrects rows, if it does.
+    /// Blocks in which the device corrects rows, if it does.
     pub blocks: Option<BlockShape>,
 }
 
 impl FeedPlan {
-    /// Sinograms that the host has corrected, so many at a time.
+    /// Returns the plan for sinograms that the host has corrected, `read` of them at a time.
     pub fn of_host(read: usize) -> Self {
         FeedPlan { steps: StepBackends::HOST, read, blocks: None }
     }
@@ -67,10 +67,11 @@ impl FeedPlan {
         pieces
     }
 
-    /// Reads a piece into memory that holds it, and corrects it unless the device does; what was replaced.
+    /// Reads a piece into memory that holds it, and corrects it unless the device does. Returns the counts of replaced
+    /// values.
     ///
     /// # Errors
-    /// Those of reading.
+    /// Errors of reading.
     pub fn read(
         &self,
         host: &HostFeed,

@@ -7,19 +7,20 @@ use crate::steps::widened;
 use rayon::prelude::*;
 use std::ops::Range;
 
-/// Rows of a batch are read in so many tasks for each thread, if these have enough to read.
+/// Number of tasks for each thread that read the rows of a batch, if these have enough to read.
 const TASKS_OF_THREAD: usize = 4;
 
-/// Bytes that are worth a task.
+/// Least number of bytes that are worth a task.
 const LEAST_READ: usize = 256 << 10;
 
 impl ScanRows<'_> {
-    /// Reads the samples of a batch at the beginning of `out`, with those of the rows around it that its steps need:
-    /// `[projection][row][bin]` from projections, `[row][projection][bin]` from sinograms; where samples are to be binned,
-    /// those of all pixels that form one.
+    /// Reads the samples of a batch to the beginning of `out`, with those of the rows around it that steps need.
+    ///
+    /// They are `[projection][row][bin]` from projections and `[row][projection][bin]` from sinograms; where samples
+    /// are to be binned, those of all pixels that form a bin are read.
     ///
     /// # Errors
-    /// Those of reading.
+    /// Errors of reading.
     pub fn read_samples(&self, batch: &DetectorBatch, out: &mut [u8]) -> Result<()> {
         let projections = &self.used[batch.projections.clone()];
         let (pages, runs) = match self.sinograms {
@@ -42,7 +43,7 @@ impl ScanRows<'_> {
         })
     }
 
-    /// Bytes of these samples.
+    /// Returns the bytes of the samples that [`read_samples`](Self::read_samples) reads for a batch.
     pub fn sample_bytes(&self, batch: &DetectorBatch) -> usize {
         let rows: usize = match self.preparation.halo() {
             0 => batch.rows.len(),
@@ -51,13 +52,13 @@ impl ScanRows<'_> {
         rows * batch.projections.len() * self.stack.stored().row_bytes()
     }
 
-    /// Runs of rows of the detector with the rows around them that steps need.
+    /// Returns runs of rows of the detector, with the rows around them that steps need.
     fn around(&self, rows: &[usize]) -> Vec<Range<usize>> {
         let halo = self.preparation.halo();
         runs_of(rows).iter().map(|run| widened(run, halo, self.height())).collect()
     }
 
-    /// Rows of a run that a thread reads of a page: all, if parts would take longer together.
+    /// Returns how many rows of a page a thread reads at once: all, if parts would take longer together.
     fn rows_at_once(&self, runs: &[Range<usize>], pages: usize) -> usize {
         let [run] = runs else { return usize::MAX };
         if !self.stack.rows_are_apart() {
@@ -67,8 +68,8 @@ impl ScanRows<'_> {
         run.len().div_ceil(parts).max(LEAST_READ.div_ceil(self.stack.stored().row_bytes().max(1)))
     }
 
-    /// Positions in a list of slices as parts of at most `most`, which a device that corrects rows takes at once: next to
-    /// each other, if steps need the rows around them.
+    /// Splits positions in a list of slices into parts of at most `most`, which a device that corrects rows takes at
+    /// once. The slices of a part are consecutive if steps need the rows around them.
     pub fn parts(&self, slices: &[usize], most: usize) -> Vec<Range<usize>> {
         let parts = parts_of(slices.len(), most);
         if self.preparation.halo() == 0 {

@@ -1,4 +1,4 @@
-//! The problem that is measured (paper, 2.3), and which kernels.
+//! The problem that is measured (paper, 2.3), and the selection of kernels.
 
 use crate::device::{BufferLayout, GridForm, SinogramStore, projector_layout, sinogram_bytes};
 use crate::error::Result;
@@ -15,24 +15,25 @@ pub struct Protocol {
     pub projections: usize,
     /// Side of a slice in pixels.
     pub size: usize,
-    /// Timed passes, of which the median counts; with 0 kernels are only checked.
+    /// Number of timed passes, of which the median counts; with 0, kernels are only checked.
     pub passes: usize,
-    /// In place of a number of passes: slices that are computed, in as many passes as each kernel needs for them.
+    /// Number of slices that are computed in as many passes as each kernel needs for them, in place of a number of
+    /// passes.
     pub slices: Option<usize>,
 }
 
 impl Protocol {
-    /// The scan, over 180 degrees around the middle of the detector.
+    /// Returns the geometry of the scan, over 180 degrees around the middle of the detector.
     pub fn geometry(&self) -> Geometry {
         Geometry::half_turn(self.bins, self.projections, self.size)
     }
 
-    /// A problem on which kernels are only checked.
+    /// Returns a problem on which kernels are only checked.
     pub const fn check(bins: usize, projections: usize, size: usize) -> Protocol {
         Protocol { bins, projections, size, passes: 0, slices: None }
     }
 
-    /// Timed passes of a kernel with so many slices per pass.
+    /// Returns the number of timed passes of a kernel with `slices` slices per pass.
     pub fn passes_of(&self, slices: u32) -> usize {
         self.slices.map_or(self.passes, |all| all.div_ceil(slices as usize))
     }
@@ -42,12 +43,12 @@ impl Protocol {
         Problem { size: self.size, span: self.geometry().span(), ..Problem::new(self.projections, true) }
     }
 
-    /// Updates of a pass over `slices` slices.
+    /// Returns the number of updates of a pass over `slices` slices.
     pub fn updates(&self, slices: u32) -> f64 {
         (self.size * self.size) as f64 * self.projections as f64 * f64::from(slices)
     }
 
-    /// Why a kernel cannot be timed on a device; `None` if it can.
+    /// Returns the reason why a kernel cannot be timed on a device; `None` if it can.
     pub fn refuses(&self, spec: &KernelSpec, rows: RowFilter, facts: &DeviceFacts) -> Result<Option<String>> {
         let source = spec.generate()?;
         let group: usize = source.work_group.iter().product();
@@ -98,7 +99,7 @@ impl Protocol {
     }
 }
 
-/// Which kernels of a profile to select; an empty list selects all.
+/// Selection of kernels of a profile; an empty list selects all.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct OfferFilter {
     pub algorithms: Vec<Algorithm>,

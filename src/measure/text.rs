@@ -1,6 +1,6 @@
 //! Numbers and tables as text.
 
-/// At least three significant digits.
+/// Formats a number with at least three significant digits.
 pub(crate) fn three_digits(value: f64) -> String {
     let decimals = match value {
         v if v > 0.0 => (2.0 - v.log10().floor()).clamp(0.0, 9.0) as usize,
@@ -13,8 +13,8 @@ pub(crate) fn scientific(value: Option<f64>) -> String {
     value.map_or("-".to_owned(), |v| format!("{v:.1e}"))
 }
 
-/// Lines of cells, the first being the header, as a Markdown table with aligned columns; `numeric` columns are aligned
-/// right.
+/// Returns lines of cells, the first being the header, as a Markdown table with aligned columns; `numeric` columns are
+/// aligned right.
 pub(crate) fn markdown(lines: &[impl AsRef<[String]>], numeric: &[usize]) -> String {
     let columns = lines.first().map_or(0, |line| line.as_ref().len());
     let width = |c: usize| lines.iter().map(|l| l.as_ref()[c].chars().count()).max().unwrap_or(0);

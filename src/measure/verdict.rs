@@ -6,13 +6,13 @@ use std::fmt;
 /// Result of checking a kernel.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Verdict {
-    /// Its error is within the margin.
+    /// The error is within the margin.
     Correct,
-    /// Its error is beyond the margin.
+    /// The error is beyond the margin.
     Incorrect,
-    /// It could not be built or run.
+    /// The kernel could not be built or run.
     Failed(String),
-    /// The device is too small for it.
+    /// The device is too small for the kernel.
     Skipped(String),
 }
 
@@ -22,7 +22,7 @@ impl Verdict {
         matches!(self, Verdict::Incorrect | Verdict::Failed(_))
     }
 
-    /// Why there are no numbers, if there are none.
+    /// Returns the reason why there are no numbers, if there is one.
     pub(super) fn reason(&self) -> Option<&str> {
         match self {
             Verdict::Failed(reason) | Verdict::Skipped(reason) => Some(reason),

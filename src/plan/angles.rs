@@ -7,10 +7,10 @@ use std::f64::consts::PI;
 /// Degrees that may be missing without a warning.
 const MOST_MISSING: f64 = 15.0;
 
-/// Where angles come from.
+/// Origin of the angles of a scan.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum AngleOrigin {
-    /// `--start-angle` and `--overall-angle`, or what they are without the flags.
+    /// `--start-angle` and `--overall-angle`, or their defaults.
     Even,
     /// A text file, with its flag.
     Text(String),
@@ -18,8 +18,10 @@ pub(super) enum AngleOrigin {
     Hdf5(String),
 }
 
-/// Why angles in degrees may be wrong: those of all projections, and those of the ones that are used. `period` is that of
-/// the scan, 180 degrees, or 360 where opposite projections do not see the same.
+/// Returns a doubt if angles in degrees may be wrong. `all` are those of all projections, `used` those of the
+/// projections that are used.
+///
+/// `period` is that of the scan: 180 degrees, or 360 where opposite projections do not see the same.
 pub(super) fn doubt(origin: &AngleOrigin, all: &[f64], used: &[f64], period: f64) -> Option<Doubt> {
     let coverage = Coverage::of(used, period);
     // projections of a whole turn have no opposite ones that see the same
@@ -62,7 +64,7 @@ pub(super) fn doubt(origin: &AngleOrigin, all: &[f64], used: &[f64], period: f64
     ))
 }
 
-/// The span of angles that look like radians: most of a half or whole turn, or several half turns.
+/// Returns the span of angles that look like radians: most of a half or whole turn, or several half turns.
 fn radians(angles: &[f64]) -> Option<f64> {
     let (low, high) = angles.iter().fold((f64::INFINITY, f64::NEG_INFINITY), |(l, h), &a| (l.min(a), h.max(a)));
     let span = high - low;

@@ -10,7 +10,7 @@ use crate::units::human;
 use crate::visible::visible;
 
 impl Plan {
-    /// The plan for people, with what is done `before` the filter.
+    /// Returns the plan as text for the user; `before` describes what is done before the filter.
     pub fn describe(&self, job: &Job, scan: &Scan, facts: &DeviceFacts, before: &[(&'static str, String)]) -> String {
         let mut lines = vec![
             ("device", format!("{} [{}], driver {}", facts.name, facts.kind, facts.driver)),
@@ -27,7 +27,7 @@ impl Plan {
         lines.iter().map(|(name, value)| format!("{name:<16}{}\n", visible(value))).collect()
     }
 
-    /// Where the steps run that there are.
+    /// Returns where the steps of the run are done, as text.
     fn of_steps(&self, job: &Job, scan: &Scan) -> String {
         let StepBackends { rows, images, sinograms, slices } = self.steps;
         let steps = [

@@ -7,7 +7,8 @@ use crate::profile::MeasuredSpeed;
 use crate::recipe::Recipe;
 
 impl Plan {
-    /// Seconds of back projection, from the profile's measurements of this kernel on this device, if there are any.
+    /// Returns the seconds of back projection, from the profile's measurements of this kernel on this device, if there
+    /// are any.
     pub fn estimate(&self, scan: &Scan, facts: &DeviceFacts, recipe: &Recipe) -> Option<f64> {
         let measured = self
             .measured(facts, recipe, self.spec.interpolation)
@@ -15,7 +16,7 @@ impl Plan {
         Some(seconds(measured, scan))
     }
 
-    /// Measurements of this device in the recipe's mode.
+    /// Returns the measurements of this device in the recipe's mode and with an interpolation.
     fn measured(
         &self,
         facts: &DeviceFacts,
@@ -27,7 +28,7 @@ impl Plan {
         self.profile.measured.iter().filter(of_device).filter(move |m| m.interpolation == interpolation)
     }
 
-    /// That exact interpolation would be much faster, if so.
+    /// Returns a note if exact interpolation would be much faster.
     pub(super) fn exact_is_faster(&self, scan: &Scan, facts: &DeviceFacts, recipe: &Recipe) -> Option<String> {
         if self.spec.interpolation != Interpolation::Linear {
             return None;
@@ -42,8 +43,9 @@ impl Plan {
     }
 }
 
-/// Seconds that a run should take by a measurement. The work of gridding for a slice of side N from P projections grows as
-/// N (N + P), not as N N P.
+/// Returns the seconds that back projection should take by a measurement.
+///
+/// The work of gridding for a slice of side N from P projections grows as N (N + P), not as N N P.
 fn seconds(measured: &MeasuredSpeed, scan: &Scan) -> f64 {
     let plain = scan.updates() / (measured.gu_per_s * 1e9);
     if measured.interpolation != Interpolation::Exact {
@@ -54,5 +56,5 @@ fn seconds(measured: &MeasuredSpeed, scan: &Scan) -> f64 {
     plain * share(scan.geometry.size as f64, scan.geometry.projections() as f64) / share(size, projections)
 }
 
-/// A run of more seconds than these is long.
+/// Seconds above which a run is long.
 const LONG: f64 = 60.0;

@@ -18,9 +18,8 @@ pub(super) struct Chosen {
     pub notes: Vec<String>,
 }
 
-/// Returns the first kernel without a reason against it, for a run of so many slices, and why it is not the one that
-/// the profile
-/// would take.
+/// Returns the first kernel without a reason against it, for a run of `run_slices` slices, and notes on why it is not
+/// the one that the profile would take.
 pub(super) fn choose(request: &Request, run_slices: usize) -> Result<Chosen> {
     let Request { scan, choice, facts, .. } = *request;
     let (profile, geometry) = (&choice.profile, &scan.geometry);
@@ -76,7 +75,7 @@ pub(super) fn choose(request: &Request, run_slices: usize) -> Result<Chosen> {
     Err(none_left(request, &passed))
 }
 
-/// The kernel that the profile takes, and what may stand in for it unless its family was asked for.
+/// Returns the kernel that the profile takes and, unless its family was asked for, those that may stand in for it.
 fn offers(recipe: &Recipe, profile: &Profile, run_slices: usize, size: usize) -> Result<Vec<Offer>> {
     let KernelChoice { algorithm, interpolation, mode, slices_per_pass, .. } = recipe.kernel;
     let first = profile.select(algorithm, interpolation, mode, slices_per_pass, run_slices, size)?;
@@ -87,8 +86,8 @@ fn offers(recipe: &Recipe, profile: &Profile, run_slices: usize, size: usize) ->
     Ok(offers)
 }
 
-/// The offer with a form of gridding that the device has the local memory for, its bound for the region, and why it is another
-/// form, if so.
+/// Returns the offer, with a form of gridding for which the device has enough local memory, its bound for the region,
+/// and a note if it is another form than that of the profile.
 fn fitting(
     mut offer: Offer,
     recipe: &Recipe,
@@ -116,7 +115,8 @@ fn fitting(
     Ok((offer, form.as_ref().and_then(bound), Some(why)))
 }
 
-/// Why a kernel counts positions from blocks though the profile has it count from bin 0, if the scan is too wide for that.
+/// Returns a note if a kernel counts positions from blocks because the scan is too wide for the profile's, which counts
+/// from bin 0.
 fn from_blocks(offer: &Offer, spec: &KernelSpec, span: usize) -> Option<String> {
     let absolute = |parameters: &Parameters| parameters.family().counts_from_bin_0();
     let widest = Positions::WIDEST_ABSOLUTE;
@@ -159,7 +159,8 @@ fn none_left(request: &Request, passed: &[(String, String)]) -> Error {
     ))
 }
 
-/// The layout of the sinogram that a kernel reads, the best that the device has, and why it is not an image, if so.
+/// Returns the layout of the sinogram that a kernel reads, the best that the device has, and a note if it is not an
+/// image for want of one.
 fn layout(offer: &Offer, geometry: &Geometry, facts: &DeviceFacts) -> (Texel, Option<String>) {
     let texels = offer.texels();
     let last = texels.last().copied().unwrap_or(Texel::Buffer);

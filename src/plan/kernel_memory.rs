@@ -20,12 +20,12 @@ pub(super) struct KernelMemory<'a> {
 #[derive(Default)]
 pub(super) struct GridBytes {
     grids: u64,
-    /// In place of those of other kernels.
+    /// Bytes of tables that take the place of those of other kernels.
     tables: Option<u64>,
 }
 
 impl KernelMemory<'_> {
-    /// The buffers where a pass is cut so.
+    /// Returns the buffers for a cut of a pass.
     pub fn buffers(&self, cut: Cut) -> [Bytes; 4] {
         let KernelMemory { geometry, rows, .. } = *self;
         let spec = &self.chosen.spec;
@@ -49,7 +49,7 @@ impl KernelMemory<'_> {
         ]
     }
 
-    /// Tables of all parts and bands for kernels that read rows at the positions of pixels.
+    /// Returns the bytes of the tables of all parts and bands, for kernels that read rows at the positions of pixels.
     fn tables(&self, cut: Cut) -> u64 {
         let KernelMemory { geometry, chosen, .. } = *self;
         let of_part = |roi: Roi| {
@@ -62,7 +62,7 @@ impl KernelMemory<'_> {
         cut.bands(geometry.roi).map(of_part).sum()
     }
 
-    /// Returns the memory of gridding where a pass is cut so; `None` if a band has no grid.
+    /// Returns the memory of gridding for a cut of a pass; `None` if a band has no grid.
     pub fn grid(&self, cut: Cut) -> Option<GridBytes> {
         let KernelMemory { geometry, facts, .. } = *self;
         let spec = &self.chosen.spec;

@@ -17,40 +17,44 @@ pub struct Plan {
     pub spec: KernelSpec,
     /// How rows are filtered.
     pub rows: RowFilter,
-    /// The backends of the steps before the filter; the host where there are none.
+    /// Backends of the steps; the host for steps that there are not.
     pub steps: StepBackends,
-    /// Sinograms of a pass whose stripes the device removes together, at most: some methods have parts of fewer.
+    /// Largest number of sinograms of a pass whose stripes the device removes together; some methods process fewer at
+    /// once.
     pub stripes_at_once: usize,
-    /// The device counts the values of slices, if they are to be counted.
+    /// True if the device counts the values of slices.
     pub counts_values: bool,
-    /// Slices that are on the device together; a multiple of the slices per pass.
+    /// Number of slices that are on the device together; a multiple of the slices per pass, unless it is the whole run
+    /// or a pass is cut.
     pub chunk: usize,
-    /// Chunks that the device holds, 2 where copies and kernels are to overlap.
+    /// Number of chunks that the device holds: 2 if copies and kernels are to overlap.
     pub sets: usize,
-    /// Chunks of sinograms that it holds besides.
+    /// Number of further chunks of sinograms that the device holds.
     pub ahead: usize,
     /// The part of a chunk that is on the device at a time.
     pub cut: Cut,
     /// Numbers of slices that are copied to and from the device at once; the whole chunk where nothing is copied.
     pub pieces: Pieces,
-    /// How the device corrects rows, if it does.
+    /// Blocks in which the device corrects rows, if it does.
     pub blocks: Option<BlockShape>,
-    /// Device memory, buffer by buffer.
+    /// Bytes of device memory, buffer by buffer.
     pub device_bytes: Vec<Bytes>,
-    /// Host memory of the pieces in flight, besides the device's.
+    /// Bytes of host memory for the pieces in flight, besides those of the device.
     pub host_bytes: u64,
-    /// Why something else than the profile's first choice is done.
+    /// Notes for the user, such as why something else than the profile's first choice is done.
     pub notes: Vec<String>,
 }
 
 impl Plan {
     /// Plans a run on one device.
     ///
-    /// Unless the recipe asks for a number of slices per pass, it is the largest that memory holds, if need be with the host for
-    /// the work on finished slices, and to keep blocks of rows. If it does not hold the smallest with what the steps need
-    /// there, the host does the steps. If memory does not hold that either, a pass is cut: its projections into parts that
-    /// are added up, and then slices into bands. In place of a kernel to avoid comes the same over a buffer, then, unless the
-    /// recipe asks for an algorithm, another family of the profile.
+    /// Unless the recipe asks for a number of slices per pass, it is the largest that memory holds, if need be with the
+    /// host finishing slices and keeping blocks of rows. If memory does not hold the smallest pass with the steps on
+    /// the device, the host does the steps. If memory does not hold that either, a pass is cut: its projections into
+    /// parts that are added up, and then slices into bands.
+    ///
+    /// A kernel to avoid is replaced by the same kernel over a buffer and then, unless the recipe asks for an
+    /// algorithm, by another family of the profile.
     ///
     /// # Errors
     /// [`Error::Usage`] when the host's memory does not hold a slice, [`Error::Device`] when the device's holds no part of
@@ -84,13 +88,13 @@ impl Plan {
         Plan::with_slices(request, StepBackends::HOST, Kept::ByDevice, least, true)
     }
 
-    /// Blocks of rows that are kept until their slices have been computed, if any are.
+    /// Returns the blocks of rows that are kept until their slices have been computed, if any are.
     pub fn kept_blocks(&self) -> Option<BlockShape> {
         self.blocks.filter(|shape| shape.place != BlockPlace::Nowhere)
     }
 
-    /// With the kernel for a run of so many slices, and at most these steps on the device, with their blocks of rows; a pass may
-    /// be cut if `may_cut`.
+    /// Plans with the kernel for a run of `run_slices` slices, at most `steps` on the device, and blocks of rows `kept`
+    /// as told; a pass may be cut if `may_cut`.
     fn with_slices(
         request: &Request,
         steps: StepBackends,

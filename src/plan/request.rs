@@ -10,15 +10,15 @@ use crate::recipe::Recipe;
 #[derive(Clone, Copy)]
 pub struct Request<'a> {
     pub recipe: &'a Recipe,
-    /// Kernels are checked before the run.
+    /// True if kernels are checked before the run.
     pub self_test: bool,
-    /// Values of slices are needed beside the samples that are written.
+    /// True if values of slices are needed beside the samples that are written.
     pub keeps_values: bool,
-    /// Values of slices are to be counted.
+    /// True if values of slices are to be counted.
     pub histogram: bool,
     pub scan: &'a Scan,
     pub choice: &'a Choice,
-    /// Of the device; its image formats are trusted.
+    /// Facts of the device; its image formats are trusted.
     pub facts: &'a DeviceFacts,
     pub memory: Memory,
     pub avoid: Avoid<'a>,
@@ -27,24 +27,24 @@ pub struct Request<'a> {
 /// Memory that a run may use, in bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Memory {
-    /// Of the host, for what is on its way to and from a device; for a processor everything.
+    /// Bytes of host memory for what is on its way to and from a device; for a processor, for everything.
     pub host: u64,
-    /// Of the device; 80 % of what it has if none is given.
+    /// Bytes of device memory; 80 % of what the device has if `None`.
     pub device: Option<u64>,
     /// Number of devices in the run.
     pub devices: usize,
 }
 
-/// A kernel that did not come out right on the device.
+/// A kernel that the device did not compute correctly.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Refused {
-    /// Of the generated source.
+    /// Key of the generated source.
     pub key: String,
     /// The reason: what is wrong with the kernel.
     pub why: String,
 }
 
-/// Kernels that a plan goes without.
+/// Kernels that a plan avoids.
 #[derive(Clone, Copy, Debug)]
 pub struct Avoid<'a> {
     pub known: &'a KnownFailures,
@@ -52,9 +52,10 @@ pub struct Avoid<'a> {
 }
 
 impl Request<'_> {
-    /// Reports whether frames should be read as a whole if the device has room for all rows: to decode a few rows of
-    /// them takes as long,
-    /// and the run needs most of them. Several devices would decode all of them each.
+    /// Reports whether frames should be read as a whole if the device has room for all rows.
+    ///
+    /// They should if decoding a few rows of a frame takes as long as all, and the run needs most rows. Several devices
+    /// would each decode all frames.
     pub(super) fn takes_frames(&self) -> bool {
         let SampleShape { whole_frames, blocks, height, .. } = self.scan.samples;
         whole_frames && blocks.is_none() && self.memory.devices == 1 && 2 * self.scan.slices.len() > height
@@ -76,24 +77,25 @@ pub(super) fn largest(buffers: &[Bytes]) -> u64 {
     buffers.iter().map(|b| b.bytes).max().unwrap_or(0)
 }
 
-/// How much of a run is on the device at a time.
+/// Amounts of a run that are on the device at a time.
 #[derive(Clone, Copy, Default)]
 pub(super) struct OnDevice {
-    /// Sinograms and slices.
+    /// Number of sinograms.
     pub sinograms: u64,
+    /// Number of slices.
     pub slices: u64,
-    /// Chunks of slices.
+    /// Number of chunks of slices.
     pub sets: u64,
-    /// Rows of a piece that the device corrects at once.
+    /// Number of rows of a piece that the device corrects at once.
     pub piece: u64,
 }
 
 /// Numbers of slices that are copied at once.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Pieces {
-    /// To the device.
+    /// Number of slices that are copied to the device.
     pub read: usize,
-    /// From the device.
+    /// Number of slices that are copied from the device.
     pub written: usize,
 }
 

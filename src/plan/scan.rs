@@ -13,13 +13,13 @@ use crate::source::{StoredRows, StoredSamples};
 /// The contents of the headers of the input, and of the text files that were read beside it.
 #[derive(Clone, Debug)]
 pub struct StackShape {
-    /// Slices that the stack holds.
+    /// Number of slices that the stack holds.
     pub slices: usize,
-    /// Projections that the stack holds, before any is left out.
+    /// Number of projections that the stack holds, before any is left out.
     pub projections: usize,
-    /// Bins of a row, binned.
+    /// Number of bins of a row after binning.
     pub bins: usize,
-    /// Bins of the detector that are one.
+    /// Number of bins of the detector that binning makes one of.
     pub binning: usize,
     /// Contents of `--angles`, or the angles of an HDF5 file, in degrees.
     pub angles: Option<Vec<f64>>,
@@ -31,13 +31,13 @@ pub struct StackShape {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SampleShape {
     pub stored: StoredRows,
-    /// Rows of the detector.
+    /// Number of rows of the detector.
     pub height: usize,
     /// Number of flat fields: before the scan, and after it.
     pub flats: usize,
-    /// Rows around those of a slice, or of a block, that a device needs, too.
+    /// Number of rows on either side of those of a slice or a block that a device needs, too.
     pub halo: usize,
-    /// Rows that a device corrects together, if it must.
+    /// Blocks of rows that a device corrects together, if it must.
     pub blocks: Option<RowBlocks>,
     /// True if a device can do all steps on rows.
     pub correctable: bool,
@@ -45,17 +45,17 @@ pub struct SampleShape {
     pub whole_frames: bool,
 }
 
-/// Bytes of the host's memory that steps before the filter hold where the host does them, whatever the chunks are.
+/// Bytes of host memory that steps before the filter hold if the host does them, whatever the chunks are.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct HeldByHost {
-    /// Rows of all projections that are filtered together.
+    /// Bytes of rows of all projections that are filtered together.
     pub block: u64,
-    /// Stripe removal, of a sinogram per thread.
+    /// Bytes for stripe removal, of one sinogram per thread.
     pub stripes: u64,
 }
 
 impl HeldByHost {
-    /// With steps done as told.
+    /// Returns the bytes that the steps hold which the host does.
     pub fn by(self, steps: StepBackends) -> u64 {
         let on_host = |backend, bytes| if backend == StepBackend::Host { bytes } else { 0 };
         on_host(steps.rows, self.block) + on_host(steps.sinograms, self.stripes)
@@ -65,24 +65,26 @@ impl HeldByHost {
 /// The scan's geometry, the slices to compute and the projections that are used.
 #[derive(Clone, Debug)]
 pub struct Scan {
-    /// Of the rows that are filtered: those of an extended field, if there is one.
+    /// Geometry of the rows that are filtered: those of an extended field, if there is one.
     pub geometry: Geometry,
-    /// Axis without shifts as people count it, in bins of the detector.
+    /// Position of the axis without shifts, as the user gives it, in bins of the detector.
     pub center: f64,
     /// Mean of the shifts of the projections that are used, in bins of the detector.
     pub mean_shift: f64,
-    /// How rows become longer than the detector.
+    /// Extension of rows beyond the detector, if there is one.
     pub field: Option<ExtendedField>,
-    /// Host memory that steps hold; none until there is a reader.
+    /// Host memory that steps hold; none until the steps are known.
     pub held: HeldByHost,
-    /// Bytes of the host's memory for chunks of the input, whoever does the steps.
+    /// Bytes of host memory for chunks of the input, whoever does the steps.
     pub cached: u64,
-    /// Of the input; values until there is a reader.
+    /// Stored samples of the input; `f32` values until the steps are known.
     pub samples: SampleShape,
     /// Numbers of the slices to compute, ascending.
     pub slices: Vec<usize>,
-    /// Numbers of all slices of the run, of which `slices` are this job's share. What decides over values (the kernel,
-    /// percentiles) goes by these, so that slices do not depend on how a run is shared.
+    /// Numbers of all slices of the run, of which `slices` are this job's shard.
+    ///
+    /// Decisions that affect values (the kernel, percentiles) depend on these, so that slices do not depend on how a
+    /// run is shared.
     pub run_slices: Vec<usize>,
     /// Numbers of the projections that are used, ascending.
     pub used: Vec<usize>,
@@ -91,7 +93,7 @@ pub struct Scan {
 }
 
 impl Scan {
-    /// Puts together what a person said and what the files hold.
+    /// Combines the settings of a job with what the files hold.
     ///
     /// # Errors
     /// [`Error::Usage`] for what goes past the data, [`Error::Input`] for text files that do not fit the stack.
@@ -153,13 +155,13 @@ impl Scan {
         })
     }
 
-    /// Updates of all slices: pixels times projections.
+    /// Returns the number of updates of all slices: pixels times projections.
     pub fn updates(&self) -> f64 {
         self.slices.len() as f64 * self.geometry.roi.pixels() as f64 * self.geometry.projections() as f64
     }
 }
 
-/// Numbers of the projections that are used, of `count`.
+/// Returns the numbers of the projections that are used, of `count`.
 fn used_projections(recipe: &Recipe, count: usize) -> Result<Vec<usize>> {
     let excluded = recipe.scan.exclude.marks(count, "--exclude", "projections")?;
     let mut used: Vec<usize> = match recipe.scan.projection_range {
@@ -173,7 +175,7 @@ fn used_projections(recipe: &Recipe, count: usize) -> Result<Vec<usize>> {
     Ok(used)
 }
 
-/// Angles in degrees and weights of the projections that are used.
+/// Returns the angles in degrees and the weights of the projections that are used.
 fn angles_and_weights(
     job: &Job,
     stack: &StackShape,
@@ -212,9 +214,10 @@ fn angles_and_weights(
     Ok((angles, weights))
 }
 
-/// The axis in bins of the `detector` without shifts, whose mean is known: until it is found or projections are straight, the
-/// middle. With the shifts, it
-/// is on the detector.
+/// Returns the position of the axis without shifts, in bins of the `detector`: the middle until it is found or if none
+/// is given.
+///
+/// With the mean of the shifts, a given axis must be on the detector.
 fn center(recipe: &Recipe, detector: usize, mean_shift: f64, angles: &[f64], remarks: &mut Vec<Remark>) -> Result<f64> {
     let last = detector as f64 - 1.0;
     let middle = geometry::default_axis(detector);
@@ -249,7 +252,7 @@ fn center(recipe: &Recipe, detector: usize, mean_shift: f64, angles: &[f64], rem
     Ok(center)
 }
 
-/// The values of some projections.
+/// Returns the values of some projections.
 fn pick(values: &[f64], used: &[usize]) -> Vec<f64> {
     used.iter().map(|&p| values[p]).collect()
 }
@@ -267,19 +270,19 @@ fn expect_count(values: &[f64], stack: &StackShape, flag: &str, what: &str) -> R
     )))
 }
 
-/// Share of the detector that the axis of a whole turn may be off its middle without a remark.
+/// Share of the detector by which the axis of a whole turn may be off its middle without a remark.
 const FAR_OFF: f64 = 0.1;
 
-/// A position in bins of the detector, of which `binning` are one, in these.
+/// Converts a position in bins of the detector to bins that `binning` of them are combined into.
 pub fn binned(position: f64, binning: f64) -> f64 {
     // the position itself where nothing is binned
     (position - (binning - 1.0) / 2.0) / binning
 }
 
-/// Largest shift of the axis in bins, either way: no detector is wider.
+/// Largest shift of the axis in bins, in either direction: no detector is wider.
 const MAX_SHIFT: f64 = (1 << 20) as f64;
 
-/// Checks numbers of a text file, one for each projection.
+/// Checks that the numbers of a text file, one for each projection, are within a limit.
 fn within(values: &[f64], limit: f64, flag: &str, unit: &str) -> Result<()> {
     match values.iter().position(|value| value.abs() > limit) {
         Some(at) => Err(Error::Input(format!(

@@ -15,22 +15,23 @@ use crate::kernel::{EncodedSample, RowFilter, StepBackend, StepBackends, StepTar
 use crate::sink::Dtype;
 use crate::units::human;
 
-/// Most pieces whose samples are on the device together: those of a chunk are copied while the one before it is computed.
+/// Largest number of pieces whose samples are on the device together: those of a chunk are copied while the one before
+/// it is computed.
 const SAMPLES_AT_ONCE: u64 = 4;
 
-/// A piece is not made larger than this many bytes.
+/// Bytes beyond which a piece is not made larger.
 const PIECE_TARGET: u64 = 128 << 20;
 
-/// A chunk is not made larger than this (bytes of sinograms), unless a pass is.
+/// Bytes of sinograms beyond which a chunk is not made larger, unless a pass is.
 const CHUNK_TARGET: u64 = 512 << 20;
 
-/// Parts of device memory for a batch of a block that the host keeps: the second where memory is short.
+/// Divisors of device memory for a batch of a block that the host keeps: the second where memory is short.
 const BATCH_SHARES: [u64; 2] = [64, 96];
 
-/// Stripes of so many sinograms of a pass are removed together, if there is no room for those of all.
+/// Least number of sinograms of a pass whose stripes are removed together, if there is no room for those of all.
 const LEAST_STRIPES: u64 = 4;
 
-/// A run has at least so many chunks, if they are whole passes, so that reading, computing and writing overlap.
+/// Least number of chunks of a run, if they are whole passes, so that reading, computing and writing overlap.
 const CHUNKS: u64 = 8;
 
 /// Who keeps blocks of rows.
@@ -53,37 +54,37 @@ pub(super) struct Sizes<'a> {
     /// The backends that may do the steps.
     backends: StepBackends,
     kept: Kept,
-    /// Slices of a pass, of the whole run: all shards have the same kernel.
+    /// Number of slices of a pass, of the whole run: all shards have the same kernel.
     pass: u64,
-    /// The same where a pass is cut.
+    /// Number of slices of a pass that is cut.
     cut_pass: u64,
-    /// Sinograms of a pass whose stripes are removed together.
+    /// Number of sinograms of a pass whose stripes are removed together.
     stripes: u64,
-    /// Samples on their way to the device have this part of the memory that they may have.
+    /// Divisor of the memory that samples on their way to the device may have.
     share: u64,
-    /// Batches of a block that the host keeps have this part of device memory each.
+    /// Divisor of device memory for a batch of a block that the host keeps.
     batch_share: u64,
-    /// And there are so many of them on the device.
+    /// Number of batches of a block on the device, if the host keeps blocks.
     kept_batches: usize,
-    /// Memory of the host in bytes, without what steps hold there.
+    /// Bytes of host memory, without those that steps hold there.
     host: u64,
-    /// Sinograms and slices that the host's memory holds in each direction.
+    /// Number of sinograms and slices that host memory holds in each direction.
     of_host: u64,
 }
 
-/// How many slices are where at a time.
+/// Numbers of slices in chunks and pieces, and the bytes of pieces.
 pub(super) struct Chunks {
-    /// On the device together.
+    /// Number of slices of a chunk.
     pub chunk: u64,
     pub sets: u64,
-    /// Chunks of sinograms that are there besides.
+    /// Number of further chunks of sinograms on the device.
     pub ahead: u64,
     pub pieces: Pieces,
-    /// Of the pieces in the host's memory.
+    /// Bytes of the pieces in host memory.
     pub host_bytes: u64,
 }
 
-/// The form in which a device encodes samples of a type.
+/// Returns the form in which a device encodes samples of a type.
 pub fn encoded_sample(dtype: Dtype) -> EncodedSample {
     match dtype {
         Dtype::F32 => EncodedSample::Float,
@@ -139,8 +140,8 @@ impl<'a> Sizes<'a> {
         Ok(sizes)
     }
 
-    /// Smaller pieces and batches of samples, and fewer sinograms whose stripes are removed together, rather than fewer slices per
-    /// pass, or copies and kernels that take turns.
+    /// Makes pieces and batches of samples smaller, and lets fewer sinograms have their stripes removed together,
+    /// rather than fewer slices per pass, or copies and kernels that take turns.
     fn make_room(&mut self) {
         let short = |sizes: &Self| !sizes.fits(sizes.uncut(), sizes.wanted_passes());
         if short(self) {
@@ -162,7 +163,7 @@ impl<'a> Sizes<'a> {
         }
     }
 
-    /// Memory of the host that is left by the steps that it does, which all devices share.
+    /// Returns the bytes of host memory that the steps of the host leave, which all devices share.
     fn left_on_host(&self) -> Result<u64> {
         let Request { scan, memory, .. } = *self.request;
         let held = scan.held.by(self.steps(self.uncut()));
@@ -181,9 +182,8 @@ impl<'a> Sizes<'a> {
         Cut::whole(&self.request.scan.geometry)
     }
 
-    /// Returns the backends of the steps: the device if it may, if it has sinograms as a whole, and can do all of
-    /// them. The
-    /// host does not get back what a device has corrected.
+    /// Returns the backends of the steps: the device if it may, if it has sinograms as a whole, and can do all of them.
+    /// The host does not get back what a device has corrected.
     pub fn steps(&self, cut: Cut) -> StepBackends {
         let Request { recipe, scan, facts, keeps_values, histogram, .. } = *self.request;
         let StepBackends { rows, images, sinograms, slices } = self.backends;
@@ -222,7 +222,7 @@ impl<'a> Sizes<'a> {
         self.request.histogram && self.may_count(cut) && !self.mapped(cut)
     }
 
-    /// Bytes of the counts of slices, with the mask.
+    /// Returns the bytes of the counts of slices, with the mask.
     fn of_histograms(&self, cut: Cut, there: OnDevice) -> u64 {
         let (height, sets) = (self.request.scan.geometry.roi.height, there.sets.max(1));
         let of_set = SliceCounter::layout(height, (there.slices / sets) as usize).bytes();
@@ -230,7 +230,7 @@ impl<'a> Sizes<'a> {
         if self.counts_values(cut) { all } else { 0 }
     }
 
-    /// Bytes for the encoding of slices, whose samples take the place of values.
+    /// Returns the bytes for the encoding of slices, whose samples take the place of values.
     fn of_encoding(&self, cut: Cut, there: OnDevice) -> u64 {
         if self.steps(cut).slices == StepBackend::Host {
             return 0;
@@ -241,12 +241,12 @@ impl<'a> Sizes<'a> {
         SliceEncoder::mask_layout(roi.height).bytes() + sets * of_set
     }
 
-    /// Bytes of the counts of a slice.
+    /// Returns the bytes of the counts of a slice.
     fn of_counts(&self, cut: Cut) -> u64 {
         if self.counts_values(cut) { SliceCounter::layout(self.request.scan.geometry.roi.height, 1).bytes() } else { 0 }
     }
 
-    /// Bytes of a slice that are copied to the device, and from it.
+    /// Returns the bytes of a slice that are copied to the device, and from it.
     fn copied_bytes(&self, cut: Cut) -> [u64; 2] {
         let Request { scan, recipe, .. } = *self.request;
         let StepBackends { rows, slices, .. } = self.steps(cut);
@@ -261,7 +261,7 @@ impl<'a> Sizes<'a> {
         ]
     }
 
-    /// Most slices that are copied at once, to the device and from it.
+    /// Returns the largest numbers of slices that are copied at once, to the device and from it.
     fn most_pieces(&self, cut: Cut) -> [u64; 2] {
         let all = self.request.scan.slices.len() as u64;
         // samples are on the device beside all else
@@ -271,17 +271,17 @@ impl<'a> Sizes<'a> {
             .map(|(bytes, target)| self.of_host.min((target / bytes.max(1)).min(all).max(1)))
     }
 
-    /// Pieces whose samples are on the device together.
+    /// Returns the number of pieces whose samples are on the device together.
     fn samples_at_once(&self, cut: Cut) -> usize {
         self.at_once(self.most_pieces(cut)[0] * self.copied_bytes(cut)[0])
     }
 
-    /// Pieces of so many bytes of samples that are on the device together.
+    /// Returns the number of pieces of `bytes` bytes of samples that are on the device together.
     fn at_once(&self, bytes: u64) -> usize {
         (self.device_budget() / 8 / self.share / bytes.max(1)).clamp(1, SAMPLES_AT_ONCE) as usize
     }
 
-    /// Memory of the host for so many slices at a time.
+    /// Returns the bytes of host memory for pieces of some slices, to the device and from it.
     fn pieces_bytes(&self, cut: Cut, slices: [u64; 2]) -> u64 {
         let halo = match self.steps(cut).rows {
             StepBackend::Device => 2 * self.request.scan.samples.halo as u64,
@@ -296,23 +296,23 @@ impl<'a> Sizes<'a> {
         PIECES as u64 * read + written_pieces as u64 * slices[1] * written + self.kept_bytes(cut)
     }
 
-    /// Bytes of a block of rows, if the host keeps it.
+    /// Returns the bytes of a block of rows that the host keeps; 0 if it keeps none.
     fn kept_bytes(&self, cut: Cut) -> u64 {
         self.blocks(cut).map_or(0, |shape| shape.kept_bytes())
     }
 
-    /// Bytes of the samples of a projection that a block needs.
+    /// Returns the bytes of the samples of a projection that a block needs.
     fn projection_bytes(&self, blocks: RowBlocks) -> u64 {
         let SampleShape { stored, height, halo, .. } = self.request.scan.samples;
         ((blocks.rows + 2 * halo).min(height) * stored.row_bytes()) as u64
     }
 
-    /// Bytes for a pair of images that is filtered.
+    /// Returns the bytes for filtering a pair of images.
     fn pair_bytes(&self, blocks: RowBlocks) -> usize {
         blocks.pair_bytes(self.request.facts, self.request.choice.profile.fft.images)
     }
 
-    /// Bins of the detector.
+    /// Returns the number of bins of the detector.
     fn detector_bins(&self) -> usize {
         let scan = self.request.scan;
         scan.field.as_ref().map_or(scan.geometry.bins, |field| field.detector)
@@ -341,7 +341,8 @@ impl<'a> Sizes<'a> {
         Some(BlockShape { blocks, bins, height, projections, batch, pairs, at_once, counted, place })
     }
 
-    /// How the device corrects rows, if it does: kept blocks, or so many rows of a chunk at once.
+    /// Returns the blocks in which the device corrects rows, if it does: those that are kept, or `rows` rows of a chunk
+    /// at once.
     pub fn corrected(&self, cut: Cut, rows: usize, chunk: usize) -> Option<BlockShape> {
         let scan = self.request.scan;
         let straight = || {
@@ -379,7 +380,7 @@ impl<'a> Sizes<'a> {
         ]
     }
 
-    /// Memory in bytes for the removal of stripes.
+    /// Returns the bytes for the removal of stripes.
     fn of_stripes(&self) -> u64 {
         let Request { recipe, scan, choice, facts, .. } = *self.request;
         let target = StepTarget { facts, sizes: &choice.profile.step_sizes };
@@ -388,22 +389,22 @@ impl<'a> Sizes<'a> {
         recipe.steps.sinogram_layout(target, shape).bytes()
     }
 
-    /// Part of a sinogram.
+    /// Returns the bytes of a part of a sinogram.
     fn in_part(&self, cut: Cut) -> u64 {
         (self.request.scan.geometry.bins * cut.projections) as u64 * 4
     }
 
-    /// Band of a slice.
+    /// Returns the bytes of a band of a slice.
     fn out_band(&self, cut: Cut) -> u64 {
         (self.request.scan.geometry.roi.width * cut.rows) as u64 * 4
     }
 
-    /// A sinogram and its slice.
+    /// Returns the bytes of a sinogram and its slice.
     fn of_slice(&self) -> u64 {
         self.in_part(self.uncut()) + self.out_band(self.uncut())
     }
 
-    /// Buffers on the device with so many sinograms and slices there.
+    /// Returns the buffers on the device for the sinograms and slices that are there.
     pub fn buffers(&self, cut: Cut, there: OnDevice) -> Vec<Bytes> {
         let memory = self.kernel_memory();
         let first = [
@@ -415,18 +416,19 @@ impl<'a> Sizes<'a> {
         first.into_iter().chain(memory.buffers(cut)).chain(self.of_steps(cut, there)).collect()
     }
 
-    /// Memory of the kernels between sinograms and slices.
+    /// Returns what determines the memory of the kernels between sinograms and slices.
     fn kernel_memory(&self) -> KernelMemory<'_> {
         let Request { scan, facts, .. } = *self.request;
         KernelMemory { geometry: &scan.geometry, chosen: self.chosen, rows: self.rows, facts }
     }
 
-    /// A processor computes in the host's memory.
+    /// Reports whether the device is a processor, which computes in host memory.
     fn shared(&self) -> bool {
         self.request.facts.kind == DeviceKind::Cpu
     }
 
-    /// Reports whether nothing needs to be copied: in the host's memory, of sinograms as a whole that the host corrects.
+    /// Reports whether nothing needs to be copied: a processor gets sinograms as a whole, and the host corrects rows
+    /// and finishes slices.
     fn mapped(&self, cut: Cut) -> bool {
         let StepBackends { rows, slices, .. } = self.steps(cut);
         self.shared() && cut == self.uncut() && (rows, slices) == (StepBackend::Host, StepBackend::Host)
@@ -436,7 +438,7 @@ impl<'a> Sizes<'a> {
         self.request.memory.device.unwrap_or(self.request.facts.global_memory / 5 * 4)
     }
 
-    /// Bytes that may be on the device.
+    /// Returns the bytes that may be on the device.
     fn budget(&self, cut: Cut) -> u64 {
         let (host, budget) = (self.host, self.device_budget());
         let pieces = if cut == self.uncut() { self.most_pieces(cut) } else { [self.cut_pass; 2] };
@@ -447,20 +449,22 @@ impl<'a> Sizes<'a> {
         }
     }
 
-    /// Bytes on the device with a pass cut so, and so many passes if none is cut.
+    /// Returns the buffers on the device for a cut of a pass, and for `passes` passes if none is cut.
     fn passes(&self, cut: Cut, passes: u64) -> Vec<Bytes> {
         let uncut = (passes * self.pass).min(self.request.scan.run_slices.len() as u64);
         let (slices, sets) = if cut == self.uncut() { (uncut, passes) } else { (self.cut_pass, 1) };
         self.buffers(cut, OnDevice { sinograms: slices, slices, sets, piece: self.most_pieces(cut)[0] })
     }
 
-    /// Passes that are on the device together so that copies and kernels do not take turns. Sinograms are free when they are
-    /// filtered, and slices are copied while the device corrects the next sinograms, if it does.
+    /// Returns the number of passes that are on the device together so that copies and kernels do not take turns.
+    ///
+    /// Sinograms are free when they are filtered, and slices are copied while the device corrects the next sinograms,
+    /// if it does.
     fn wanted_passes(&self) -> u64 {
         if self.steps(self.uncut()).sinograms == StepBackend::Device { 1 } else { 2 }
     }
 
-    /// The fewest passes.
+    /// Returns the least number of passes that are on the device together.
     fn least_passes(&self) -> u64 {
         // what fills a block must not take turns with computing
         if self.kept == Kept::ByDevice { 1 } else { self.wanted_passes() }
@@ -472,12 +476,12 @@ impl<'a> Sizes<'a> {
         has_room && self.kernel_memory().grid(cut).is_some()
     }
 
-    /// Sinograms of a pass whose stripes the device removes together.
+    /// Returns the number of sinograms of a pass whose stripes the device removes together.
     pub fn stripes_at_once(&self) -> usize {
         self.stripes as usize
     }
 
-    /// How a pass is cut: as little as possible.
+    /// Cuts a pass as little as possible.
     pub fn cut(&self, may_cut: bool) -> Result<Cut> {
         let (uncut, facts) = (self.uncut(), self.request.facts);
         let geometry = &self.request.scan.geometry;
@@ -503,7 +507,7 @@ impl<'a> Sizes<'a> {
         )))
     }
 
-    /// Why a pass is cut, if so, and why the host does steps that the profile leaves to the device.
+    /// Returns notes on why a pass is cut, if it is, and why the host does steps that the profile leaves to the device.
     pub fn notes(&self, cut: Cut) -> impl Iterator<Item = String> {
         let is_cut = (cut != self.uncut()).then(|| {
             format!(
@@ -516,7 +520,7 @@ impl<'a> Sizes<'a> {
         is_cut.into_iter().chain(self.why_on_host(cut))
     }
 
-    /// Why the host does steps that the profile leaves to the device, if so.
+    /// Returns a note on why the host does steps that the profile leaves to the device, if it does.
     fn why_on_host(&self, cut: Cut) -> Option<String> {
         let Request { scan, choice, .. } = *self.request;
         let of_profile = choice.profile.steps;
@@ -570,8 +574,10 @@ impl<'a> Sizes<'a> {
         Chunks { chunk, sets, ahead, pieces, host_bytes }
     }
 
-    /// Chunks of sinograms for which there is memory besides, so that a block that the device keeps can be copied and the next
-    /// one be corrected while slices of the first are computed. Several devices share what is left to the end instead.
+    /// Returns the number of further chunks of sinograms for which there is memory, so that a block that the device
+    /// keeps can be copied and the next one be corrected while slices of the first are computed.
+    ///
+    /// Several devices share what is left to the end instead.
     fn ahead(&self, cut: Cut, chunk: u64, sets: u64) -> u64 {
         let blocks = self.request.scan.samples.blocks.and(self.blocks(cut));
         let Some(shape) = blocks.filter(|shape| !shape.on_host() && self.request.memory.devices == 1) else { return 0 };

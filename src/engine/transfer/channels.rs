@@ -12,15 +12,16 @@ use crossbeam_channel::{Receiver, Sender};
 use std::ops::Range;
 use std::sync::Mutex;
 
-/// A piece of a chunk of the list of slices that was read, with its memory unless there was nothing to read.
+/// A piece of a chunk that was read, with its memory unless there was nothing to read.
 pub(in crate::engine) struct ReadPiece {
+    /// Positions of the chunk in the list of slices.
     pub chunk: Range<usize>,
     pub piece: Piece,
     pub values: Option<HostMemory>,
 }
 
 impl ReadPiece {
-    /// Positions in the list of slices, and their sinograms.
+    /// Returns the positions in the list of slices and the memory of a piece of slices; `None` for other pieces.
     pub fn sinograms(self) -> Option<(Range<usize>, HostMemory)> {
         match (self.piece, self.values) {
             (Piece::Slices(positions), Some(values)) => Some((positions, values)),
@@ -29,7 +30,7 @@ impl ReadPiece {
     }
 }
 
-/// Slices from a device.
+/// Slices that a device has computed.
 pub(in crate::engine) struct ComputedSlices {
     pub device: usize,
     pub positions: Range<usize>,
@@ -40,16 +41,16 @@ pub(in crate::engine) struct ComputedSlices {
 /// Findings of a device about slices.
 #[derive(Default)]
 pub(in crate::engine) struct FoundInSlices {
-    /// Of each slice, if they are samples as they are written: how many of them were clamped.
+    /// Number of clamped samples of each slice, if slices are samples as they are written.
     pub clamped: Option<Vec<u32>>,
-    /// Of each slice, if the device counts values.
+    /// Counts of the values of each slice, if the device counts values.
     pub counted: Option<Vec<CountedSlice>>,
-    /// True if values have their unit of length and the mask.
+    /// True if the unit of length and the mask have been applied.
     pub finished: bool,
 }
 
 impl FoundInSlices {
-    /// Takes away what is about the first `count` slices.
+    /// Removes and returns what was found about the first `count` slices.
     pub fn take_first(&mut self, count: usize) -> FoundInSlices {
         FoundInSlices {
             clamped: self.clamped.as_mut().map(|clamped| clamped.drain(..count).collect()),
@@ -70,22 +71,24 @@ pub(in crate::engine) struct DeviceChannels<'a> {
     pub run: Run<'a>,
     /// Counts of replaced values in the data that the device corrects.
     pub counts: &'a Mutex<DeviceCounts>,
-    /// Slices that are copied at once.
+    /// Numbers of slices that are copied at once.
     pub pieces_of: Pieces,
-    /// From the reader, and memory back to it.
+    /// Pieces from the reader.
     pub pieces: Receiver<ReadPiece>,
+    /// Memory that goes back to the reader.
     pub free_sinograms: Sender<HostMemory>,
-    /// To the writer, and memory back from it.
+    /// Slices for the writer.
     pub computed: Sender<ComputedSlices>,
+    /// Memory that comes back from the writer; the sender is for the first of it.
     pub free_slices: (Sender<HostMemory>, Receiver<HostMemory>),
 }
 
-/// A way for chunks to a device, and for slices from it.
+/// A way in which chunks get to a device, and slices from it.
 pub(in crate::engine) trait Transfer {
-    /// Computes chunks until no more come; the seconds of every stage.
+    /// Computes chunks until no more come. Returns the seconds of every stage.
     ///
     /// # Errors
-    /// The device's. A neighbour that is gone is no error: the stage ends.
+    /// Errors of the device. A neighbour that is gone is no error: the stage ends.
     fn run(&self, engine: &mut Engine, channels: DeviceChannels) -> Result<DeviceSeconds>;
 }
 
@@ -107,7 +110,7 @@ pub(in crate::engine) struct Delivery<'a> {
 }
 
 impl Delivery<'_> {
-    /// Hands slices on; false if there is no writer any more.
+    /// Passes slices on to the writer; returns false if there is no writer any more.
     pub fn deliver(&self, positions: Range<usize>, values: HostMemory, found: FoundInSlices) -> bool {
         let slices = ComputedSlices { device: self.device, positions: positions.clone(), values, found };
         let sent = self.computed.send(slices).is_ok();

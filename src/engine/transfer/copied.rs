@@ -15,7 +15,7 @@ use std::ops::Range;
 use std::sync::{Mutex, PoisonError};
 use std::time::Instant;
 
-/// Chunks are copied piece by piece through memory of the host that the device copies from and to.
+/// Transfer that copies chunks piece by piece through memory of the host that the device copies from and to.
 pub(super) struct Copied;
 
 impl Transfer for Copied {
@@ -55,7 +55,7 @@ impl Transfer for Copied {
     }
 }
 
-/// Buffers that go round on the device.
+/// Buffers on the device that are used again and again.
 struct DeviceBuffers {
     sinograms_done: Sender<Buffer<f32>>,
     free: Receiver<SliceBuffers>,
@@ -77,7 +77,7 @@ impl Buffers for DeviceBuffers {
 struct Rows<'a> {
     session: &'a Session,
     shape: ChunkShape,
-    /// Corrects rows on the device, unless the host did.
+    /// Correction of rows on the device, unless the host corrects them.
     device: Option<&'a mut DeviceFeed>,
     run: Run<'a>,
     scan: ScanRows<'a>,
@@ -85,7 +85,7 @@ struct Rows<'a> {
 }
 
 impl Rows<'_> {
-    /// Pieces from the host into chunks on the device; the seconds that took.
+    /// Copies pieces from the host into chunks on the device. Returns the seconds that this took.
     fn upload(
         mut self,
         pieces: Receiver<ReadPiece>,
@@ -148,7 +148,7 @@ impl Rows<'_> {
         }
     }
 
-    /// Waits for what is complete on the device, if it corrects rows, and counts what was replaced there.
+    /// Waits for what is complete on the device, if it corrects rows, and adds the counts of values replaced there.
     fn wait(&mut self, piece: &Piece, complete: Option<&Range<usize>>) -> Result<()> {
         let Some(device) = &mut self.device else { return Ok(()) };
         let complete = complete.map(|chunk| &self.run.slices[chunk.clone()]);
@@ -163,16 +163,16 @@ impl Rows<'_> {
 struct SlicesToHost<'a> {
     session: &'a Session,
     shape: ChunkShape,
-    /// Slices of a piece.
+    /// Number of slices of a piece.
     piece: usize,
-    /// Bytes of an encoded slice, if slices are encoded.
+    /// Bytes of an encoded slice; `None` if slices are not encoded, or are encoded in place.
     encoded: Option<usize>,
-    /// True if slices are finished.
+    /// True if the device finishes slices.
     finished: bool,
 }
 
 impl SlicesToHost<'_> {
-    /// Chunks on the device into pieces on the host; the seconds that took.
+    /// Copies chunks on the device into pieces on the host. Returns the seconds that this took.
     fn download(
         &self,
         chunks: Receiver<Chunk<SliceBuffers>>,

@@ -8,7 +8,7 @@ use crate::plan::PIECES;
 use crate::report::Stage;
 use std::time::Instant;
 
-/// A piece is a chunk; the engine copies the parts that it needs.
+/// Transfer in which a piece is a chunk, of which the engine copies the parts that it needs.
 pub(super) struct InParts;
 
 impl Transfer for InParts {

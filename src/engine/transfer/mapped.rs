@@ -1,5 +1,5 @@
-//! For a device that computes in host memory: the chunk's buffers themselves are passed around, mapped while the reader
-//! or the writer uses them.
+//! Transfer to a device that computes in host memory: the buffers of chunks themselves are passed around, mapped while
+//! the reader or the writer uses them.
 
 use super::channels::{Chunk, Delivery, DeviceChannels, FoundInSlices, ReadPiece, Transfer};
 use super::stream::{Buffers, Computing, stream};
@@ -10,7 +10,7 @@ use crossbeam_channel::{Receiver, Sender};
 use opencl3::memory::Buffer;
 use std::time::Instant;
 
-/// Nothing is copied; a piece is a chunk.
+/// Transfer that copies nothing; a piece is a chunk.
 pub(super) struct Mapped;
 
 impl Transfer for Mapped {
@@ -36,7 +36,7 @@ impl Transfer for Mapped {
     }
 }
 
-/// Buffers that go round by way of the reader and the writer.
+/// Buffers that come back by way of the reader and the writer.
 struct HostBuffers<'a> {
     session: &'a Session,
     shape: ChunkShape,

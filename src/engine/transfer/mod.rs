@@ -1,4 +1,4 @@
-//! How chunks get to a device, and slices from it: copied, mapped, or in parts.
+//! Ways in which chunks get to a device, and slices from it: copied, mapped, or in parts.
 
 mod channels;
 mod copied;
@@ -13,7 +13,7 @@ use copied::Copied;
 use in_parts::InParts;
 use mapped::Mapped;
 
-/// The way that suits a device and its plan.
+/// Returns the transfer that suits a device and its plan.
 pub(super) fn transfer_of(engine: &Engine) -> &'static dyn Transfer {
     match (engine.is_whole(), engine.is_mapped()) {
         (false, _) => &InParts,

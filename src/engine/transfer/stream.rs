@@ -1,4 +1,4 @@
-//! Uploading, correcting, computing and downloading side by side.
+//! Uploading, correcting, computing and downloading at the same time.
 
 use super::channels::{Chunk, Delivery, LeaveOnDrop};
 use crate::device::Session;
@@ -16,10 +16,10 @@ use std::time::{Duration, Instant};
 
 /// The device's buffers between uploading, computing and downloading.
 pub(super) trait Buffers {
-    /// The next buffers for slices that are free; `None` if none will be.
+    /// Waits for free buffers for slices; `None` if there will be none.
     fn free_slices(&self) -> Result<Option<SliceBuffers>>;
 
-    /// Gives back sinograms that are done.
+    /// Gives back the buffer of sinograms that are no longer needed.
     fn sinograms_done(&self, sinograms: Buffer<f32>) -> Result<()>;
 }
 
@@ -27,7 +27,7 @@ pub(super) trait Buffers {
 pub(super) struct Computing<'a> {
     pub session: &'a Session,
     pub kernels: &'a mut ChunkKernels,
-    /// Steps before the filter, if the device does them.
+    /// Steps on sinograms, if the device does them.
     pub sinograms: Option<&'a mut SinogramStage>,
 }
 
@@ -40,8 +40,8 @@ struct DeviceOfRun<'a> {
     device: usize,
 }
 
-/// Uploads, corrects sinograms, computes and downloads side by side. When the computing ends, `buffers` are dropped, which ends
-/// the others.
+/// Uploads, corrects sinograms, computes and downloads at the same time. When the computing ends, `buffers` are
+/// dropped, which ends the others.
 pub(super) fn stream(
     computing: Computing,
     delivery: Delivery,
@@ -80,7 +80,7 @@ pub(super) fn stream(
     })
 }
 
-/// Does the steps on sinograms of chunk after chunk; the seconds that took.
+/// Does the steps on sinograms of chunk after chunk. Returns the seconds that this took.
 fn correct_sinograms(
     stage: &mut SinogramStage,
     run: Run,
@@ -102,7 +102,8 @@ fn correct_sinograms(
     Ok(seconds)
 }
 
-/// Chunk after chunk, each into the next free buffer, until the run is cancelled; the seconds of computing.
+/// Computes chunk after chunk, each into the next free buffers, until the run is cancelled. Returns the seconds of
+/// computing.
 fn compute(
     session: &Session,
     kernels: &mut ChunkKernels,
@@ -136,7 +137,7 @@ fn compute(
     Ok(seconds)
 }
 
-/// An error where a test wants the device to fail; waits where a test wants that.
+/// Fails or waits where a test wants the device to do so.
 pub(super) fn fail_on_purpose(run: Run, device: usize, chunk: usize) -> Result<()> {
     if fault::lost(device, chunk) {
         return Err(Error::Internal("lost on purpose".into()));

@@ -7,15 +7,16 @@ use crate::kernel::Algorithm;
 use std::fmt::Write as _;
 
 const WIDTH: f64 = 900.0;
-/// Where bars start, and the space for their numbers on the right.
+/// Position at which bars start.
 const LEFT: f64 = 210.0;
+/// Space for the numbers at the right of bars.
 const RIGHT: f64 = 80.0;
 const BAR: f64 = 16.0;
 const STEP: f64 = 20.0;
 const HEAD: f64 = 72.0;
 const GROUP: f64 = 30.0;
 const FOOT: f64 = 44.0;
-/// How far the axis extends beyond the longest bar, so that most bounds fit.
+/// Share by which the axis extends beyond the longest bar, so that most bounds fit.
 const BEYOND: f64 = 0.25;
 
 /// Colours of the algorithms, distinct in print and for colour-blind readers (Okabe and Ito).
@@ -26,18 +27,18 @@ fn colour(algorithm: Algorithm) -> &'static str {
     COLOURS[place % COLOURS.len()]
 }
 
-/// Text inside an element.
+/// Escapes text inside an element.
 fn escaped(text: &str) -> String {
     text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
 }
 
-/// A round step for an axis up to `most`, with about five marks.
+/// Returns a round step for an axis up to `most`, with about five marks.
 fn mark_step(most: f64) -> f64 {
     let power = 10f64.powf((most / 5.0).log10().floor());
     [1.0, 2.0, 5.0].into_iter().map(|m| m * power).find(|step| most / step <= 6.0).unwrap_or(10.0 * power)
 }
 
-/// Timed kernels by profile, interpolation and mode, with the name of each group.
+/// Groups timed kernels by profile, interpolation and mode, with the name of each group.
 fn groups(rows: &[BenchRow], several: bool) -> Vec<(String, Vec<&BenchRow>)> {
     let mut groups: Vec<(String, Vec<&BenchRow>)> = Vec::new();
     for row in rows.iter().filter(|r| r.gu_per_s.is_some()) {
@@ -57,7 +58,7 @@ fn label(x: f64, y: f64, attributes: &str, text: &str) -> String {
     format!("<text x=\"{x:.1}\" y=\"{y:.1}\"{attributes}>{}</text>\n", escaped(text))
 }
 
-/// Bars of GU/s for every kernel that was timed, by profile, interpolation and mode.
+/// Returns a chart as SVG with a bar of GU/s for every kernel that was timed, by profile, interpolation and mode.
 pub fn bench_plot(rows: &[BenchRow]) -> String {
     let several = rows.iter().any(|r| r.profile != rows[0].profile);
     let groups = groups(rows, several);
@@ -86,7 +87,7 @@ pub fn bench_plot(rows: &[BenchRow]) -> String {
     svg
 }
 
-/// Device, problem, and meaning of the frames.
+/// Returns the heading: device, problem, and meaning of the frames.
 fn heading(rows: &[BenchRow], several: bool) -> String {
     let Some(row) = rows.first() else { return String::new() };
     let title = match several {
@@ -105,7 +106,7 @@ fn heading(rows: &[BenchRow], several: bool) -> String {
     svg
 }
 
-/// Marks up to `most` GU/s, at `scale` pixels per GU/s, down to `bottom`.
+/// Returns the axis with marks up to `most` GU/s, at `scale` pixels per GU/s, down to `bottom`.
 fn axis(most: f64, scale: f64, bottom: f64) -> String {
     let mut svg = String::new();
     let step = mark_step(most);
@@ -120,7 +121,7 @@ fn axis(most: f64, scale: f64, bottom: f64) -> String {
     svg
 }
 
-/// The bar of one kernel, with the frame of its bound.
+/// Returns the bar of one kernel, with the frame of its bound.
 fn bar(row: &BenchRow, y: f64, scale: f64) -> String {
     let rate = row.gu_per_s.unwrap_or(0.0);
     let slices = if row.slices == 1 { "slice" } else { "slices" };

@@ -21,44 +21,48 @@ pub struct BenchRow {
     pub bins: usize,
     pub projections: usize,
     pub size: usize,
-    /// Name and key of the generated source.
+    /// Name of the generated source.
     pub kernel: String,
+    /// Key of the generated source.
     pub key: String,
     #[serde(serialize_with = "verdict_word")]
     pub verdict: Verdict,
-    /// Why there is no result, or why the kernel is a known failure.
+    /// Reason why there is no result, or why the kernel is a known failure.
     pub reason: Option<String>,
-    /// The kernel is known to fail with this driver.
+    /// True if the kernel is known to fail with this driver.
     #[serde(skip)]
     pub known: bool,
     /// Relative error, see [`Reference::error`](crate::check::Reference::error).
     pub error: Option<f64>,
     pub margin: f64,
-    /// 10^9 updates a second of the back-projection kernel.
+    /// Speed of the back-projection kernel in 10^9 updates per second.
     pub gu_per_s: Option<f64>,
-    /// Upper bound by the model, the unit that limits it, and the share of the bound that was reached.
+    /// Upper bound of the speed by the model.
     pub bound_gu_per_s: Option<f64>,
+    /// Unit that limits the kernel by the model.
     pub limit: Option<&'static str>,
+    /// Share of the bound that was reached.
     pub share: Option<f64>,
-    /// Registers of an item, as the driver reports them, and resident warps by the model: their share of the most, and what
-    /// limits them.
+    /// Registers of an item, as the driver reports them.
     pub registers: Option<u32>,
+    /// Resident warps by the model, as a share of the most.
     pub occupancy: Option<f64>,
+    /// Resource that limits the resident warps.
     pub occupancy_limit: Option<&'static str>,
-    /// By which share the rate after the timed passes differs from that before.
+    /// Share by which the rate after the timed passes differs from that before.
     pub drift: Option<f64>,
-    /// True if that is more than what passes scatter by.
+    /// True if the drift is more than what passes scatter by.
     pub moved: Option<bool>,
-    /// How often the kernel was timed, until its rate did not move or the patience ended.
+    /// Number of times that the kernel was timed, until its rate did not move or the patience ended.
     pub runs: Option<usize>,
-    /// Back projection of one slice of a pass.
+    /// Seconds of back projection for one slice of a pass.
     pub seconds_per_slice: Option<f64>,
-    /// The whole filter for one slice of a pass: padding, transforms, spectrum, storing.
+    /// Seconds of the whole filter for one slice of a pass: padding, transforms, spectrum, storing.
     pub filter_seconds_per_slice: Option<f64>,
 }
 
 impl BenchRow {
-    /// A line without results; `name` and `key` are those of the generated source.
+    /// Makes a line without results; `name` and `key` are those of the generated source.
     pub fn new(
         facts: &DeviceFacts,
         profile: &Profile,
@@ -101,32 +105,32 @@ impl BenchRow {
         }
     }
 
-    /// The same line with the unit that limits the kernel and what it allows, in GU/s.
+    /// Adds the unit that limits the kernel and what it allows, in GU/s.
     pub fn with_bound(mut self, bound: Option<(&'static str, f64)>) -> BenchRow {
         (self.limit, self.bound_gu_per_s) = (bound.map(|(unit, _)| unit), bound.map(|(_, rate)| rate));
         self.share = self.gu_per_s.zip(self.bound_gu_per_s).map(|(rate, bound)| rate / bound);
         self
     }
 
-    /// The same line with the registers of an item, and the share of resident warps with what limits it.
+    /// Adds the registers of an item, and the share of resident warps with what limits it.
     pub fn with_occupancy(self, registers: Option<u32>, occupancy: Option<(f64, &'static str)>) -> BenchRow {
         BenchRow { registers, occupancy: occupancy.map(|o| o.0), occupancy_limit: occupancy.map(|o| o.1), ..self }
     }
 
-    /// Occupancy and what limits it, in a cell of a table.
+    /// Returns the occupancy and what limits it, for a cell of a table.
     pub fn occupancy_cell(&self) -> String {
         let percent = self.occupancy.map(|share| format!("{:.0} %", 100.0 * share));
         percent.map_or("-".to_owned(), |percent| format!("{percent} {}", self.occupancy_limit.unwrap_or("")))
     }
 
-    /// The same line with the reason of a known failure.
+    /// Adds the reason of a known failure, if there is one.
     pub fn with_known(mut self, why: Option<&str>) -> BenchRow {
         self.known = why.is_some();
         self.reason = why.map(|why| format!("known: {why}"));
         self
     }
 
-    /// The same line with a verdict without numbers.
+    /// Replaces the verdict and its error by a verdict without numbers.
     pub fn without_numbers(mut self, verdict: Verdict) -> BenchRow {
         let reasons = [self.reason.take(), verdict.reason().map(str::to_owned)];
         self.reason = Some(reasons.into_iter().flatten().collect::<Vec<_>>().join("; "));
@@ -140,7 +144,7 @@ impl BenchRow {
         self.moved.unwrap_or(false)
     }
 
-    /// One line of progress.
+    /// Returns one line of progress.
     pub fn describe(&self) -> String {
         let mut text = match (self.gu_per_s, self.error) {
             (Some(rate), _) => format!("{} GU/s", three_digits(rate)),
@@ -158,8 +162,8 @@ impl BenchRow {
     }
 }
 
-/// The result as a Markdown table with aligned columns, and why kernels have no result; with a column of profiles if
-/// there are several.
+/// Returns the result as a Markdown table with aligned columns, and the reasons why kernels have no result. The table
+/// has a column of profiles if there are several.
 pub fn bench_table(rows: &[BenchRow]) -> String {
     let number = |value: Option<f64>| value.map_or("-".to_owned(), three_digits);
     let milli = |value: Option<f64>| number(value.map(|v| v * 1e3));

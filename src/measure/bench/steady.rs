@@ -4,22 +4,22 @@
 use crate::error::Result;
 use std::time::{Duration, Instant};
 
-/// Medians of passes that differ by at most this share are the same rate in any case.
+/// Share by which medians of passes may differ and be the same rate in any case.
 const STEADY: f64 = 0.02;
-/// Passes whose median counts as one rate take at least this long, so that clocks have time to change, ...
+/// Least time of the passes whose median counts as one rate, so that clocks have time to change.
 const WINDOW: Duration = Duration::from_millis(200);
-/// ... and are at least this many, ...
+/// Least number of passes whose median counts as one rate, unless they take [`LONG_WINDOW`].
 const WINDOW_PASSES: usize = 3;
-/// ... unless they take this long.
+/// Time after which fewer passes than [`WINDOW_PASSES`] count as one rate, too.
 const LONG_WINDOW: Duration = Duration::from_secs(1);
-/// Without patience a device is heated for at most this long.
+/// Longest time for which a device is heated without patience.
 const SHORT_HEATING: Duration = Duration::from_secs(2);
-/// With patience for at most this long: more than cards take to become warm.
+/// Longest time for which a device is heated with patience: more than cards take to become warm.
 const LONG_HEATING: Duration = Duration::from_secs(120);
-/// A kernel whose rate moves is timed at most so often.
+/// Largest number of times that a kernel whose rate moves is timed.
 const MOST_RUNS: usize = 3;
 
-/// The middle value, the upper of two.
+/// Returns the middle value, the upper of two.
 fn median(values: &mut [f64]) -> f64 {
     values.sort_by(f64::total_cmp);
     values.get(values.len() / 2).copied().unwrap_or(f64::NAN)
@@ -37,17 +37,17 @@ pub enum Patience {
 /// The time of a pass.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct SteadyTime {
-    /// Median.
+    /// Median of the passes.
     pub seconds: f64,
-    /// By which share the rate afterwards differs from that before; 0 if that was not looked at.
+    /// Share by which the rate afterwards differs from that before; 0 if that was not measured.
     pub drift: f64,
-    /// True if that is more than what passes scatter by.
+    /// True if the drift is more than what passes scatter by.
     pub moved: bool,
-    /// How often the kernel was timed; only the last counts.
+    /// Number of times that the kernel was timed; only the last counts.
     pub runs: usize,
 }
 
-/// Seconds of a few passes: the median, and the quarters around it.
+/// Seconds of a few passes: their median, and the quartiles around it.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Window {
     median: f64,
@@ -56,7 +56,7 @@ struct Window {
 }
 
 impl Window {
-    /// Runs passes for so long.
+    /// Runs passes for at least `length`.
     fn of(length: Duration, pass: &mut dyn FnMut() -> Result<f64>) -> Result<Window> {
         let start = Instant::now();
         let mut times = Vec::new();
@@ -73,17 +73,16 @@ impl Window {
         Ok(Window { median, quartiles: [times[last / 4], times[last - last / 4]], length })
     }
 
-    /// Reports whether the passes of a later window have the same rate: nearly the same median, or one among the middle
-    /// half of the
-    /// passes here, where times scatter.
+    /// Reports whether the passes of a later window have the same rate: nearly the same median or, where times scatter,
+    /// one among the middle half of the passes here.
     fn agrees(&self, later: &Window) -> bool {
         let [low, high] = self.quartiles;
         (later.median / self.median - 1.0).abs() <= STEADY || (low..=high).contains(&later.median)
     }
 }
 
-/// Passes until two windows in a row agree; each is twice as long as the one before, so that times that scatter settle,
-/// too. Returns the last.
+/// Runs passes until two windows in a row agree, and returns the last. Windows become longer, so that times that
+/// scatter settle, too.
 fn heat(patience: Patience, pass: &mut dyn FnMut() -> Result<f64>) -> Result<Window> {
     let most = match patience {
         Patience::Short => SHORT_HEATING,
@@ -101,7 +100,7 @@ fn heat(patience: Patience, pass: &mut dyn FnMut() -> Result<f64>) -> Result<Win
     Ok(before)
 }
 
-/// The median of `passes` passes at a steady rate; `pass` runs one and returns its seconds.
+/// Returns the median of `passes` passes at a steady rate; `pass` runs one and returns its seconds.
 pub fn steady_time(passes: usize, patience: Patience, mut pass: impl FnMut() -> Result<f64>) -> Result<SteadyTime> {
     let mut runs = 0;
     loop {

@@ -15,15 +15,15 @@ use std::time::Instant;
 pub struct KernelTiming {
     /// The largest error over all problems.
     pub checked: Checked,
-    /// Of a pass; only of a kernel that is right.
+    /// Time of a pass; only of a correct kernel.
     pub time: Option<SteadyTime>,
-    /// Seconds of the filter for a pass, if there is a transform here.
+    /// Seconds of the filter for a pass, if there is a transform on this machine.
     pub filter: Option<f64>,
     /// Registers of an item, if the driver reports them.
     pub registers: Option<u32>,
 }
 
-/// A filter that was timed: its source, what it stores into, and how rows are filtered.
+/// A filter that was timed: its source, the layout that it stores into, and how rows are filtered.
 struct Timed {
     key: String,
     texel: Texel,
@@ -31,14 +31,14 @@ struct Timed {
     seconds: Option<f64>,
 }
 
-/// How a kernel is to be timed.
+/// Options for timing a kernel.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct TimingOptions {
-    /// A pass that takes more seconds than these is not repeated.
+    /// Seconds of a pass beyond which it is not repeated.
     pub give_up_after: Option<f64>,
-    /// The kernel gets only so many projections, which makes it fast and wrong: for tests.
+    /// Number of projections that the kernel gets at most, which makes it fast and wrong: for tests.
     pub projections: Option<usize>,
-    /// Heated until rates are steady, and timed again if they moved.
+    /// True to heat until rates are steady, and to time again if they moved.
     pub patient: bool,
 }
 
@@ -47,11 +47,11 @@ pub struct Bench {
     session: Session,
     protocol: Protocol,
     checkers: Vec<Checker>,
-    /// Image formats that were tried.
+    /// Image formats that were tried, and whether they work.
     texels: Vec<(Texel, bool)>,
     /// Filters that were timed.
     filters: Vec<Timed>,
-    /// Things a person should know.
+    /// Notes for the user.
     pub notes: Vec<String>,
 }
 
@@ -79,7 +79,7 @@ impl Bench {
         Ok(self.time_first(spec, rows, references, options)?.0)
     }
 
-    /// The same, with what the first problem was prepared for.
+    /// Checks and times a kernel as [`time`](Self::time) does; also returns what was prepared for the first problem.
     fn time_first(
         &mut self,
         spec: &KernelSpec,
@@ -166,7 +166,7 @@ impl Bench {
         Ok(KernelTiming { filter: time, ..measured })
     }
 
-    /// The layout of the sinogram that a kernel of the profile reads here: the best that works.
+    /// Returns the layout of the sinogram that a kernel of the profile reads on this device: the best that works.
     pub fn texel(&mut self, offer: &Offer) -> Result<Texel> {
         let facts = &self.session.facts;
         let fits = self.protocol.bins <= facts.image_max[0] && self.protocol.projections <= facts.image_max[1];
@@ -190,7 +190,8 @@ impl Bench {
     }
 }
 
-/// From the start of the first command to the end of the last, by the device's clock; `None` where it does not tell.
+/// Returns the seconds from the start of the first command to the end of the last, by the device's clock; `None` if it
+/// does not tell.
 fn device_seconds(events: &[Event]) -> Option<f64> {
     let start = events.iter().map(|e| e.profiling_command_start().ok()).min()??;
     let end = events.iter().map(|e| e.profiling_command_end().ok()).max()??;

@@ -6,10 +6,11 @@ use crate::fft::{FilterSetup, RowStage};
 use crate::kernel::{KernelSpec, Padding, RowFilter};
 use crate::spectrum::{Filter, scaled_spectrum};
 
-/// Filters noise as `rows` says and compares it with the host's filter: why it is done in another way here, if so.
+/// Filters noise as `rows` says and compares it with the host's filter. Returns a note if rows are filtered in another
+/// way on this device.
 ///
 /// # Errors
-/// A device error when it is wrong.
+/// A device error if the filter is wrong.
 pub fn examine_rows(session: &Session, spec: &KernelSpec, rows: RowFilter, bins: usize) -> Result<Option<String>> {
     let spectrum = scaled_spectrum(Filter::Ramp, 1.0, rows.length);
     let setup = FilterSetup {

@@ -13,11 +13,12 @@ use std::path::PathBuf;
 /// run as often as in real scans.
 pub const DOCTOR_PROBLEMS: [Protocol; 2] = [Protocol::check(96, 100, 96), Protocol::check(37, 2003, 45)];
 
-/// The same for simulators, which are about a thousand times slower than a device.
+/// Problem for checking kernels on simulators, which are about a thousand times slower than a device.
 pub const QUICK_DOCTOR_PROBLEMS: [Protocol; 1] = [Protocol::check(23, 9, 40)];
 
 /// Numbers of detector bins for which the filter is checked.
 pub const DOCTOR_BINS: [usize; 6] = [64, 96, 512, 1000, 2048, 4096];
+/// Number of detector bins for which the filter is checked on simulators.
 pub const QUICK_DOCTOR_BINS: [usize; 1] = [23];
 
 /// The result of one check.
@@ -32,17 +33,18 @@ pub struct Finding {
     /// Key of the generated source, for a kernel.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub key: Option<String>,
-    /// True if the program avoids it by itself: formats and kernels by using others, steps by leaving them to the host.
+    /// True if the program avoids what failed by itself: formats and kernels by using others, steps by leaving them to
+    /// the host.
     pub avoided: bool,
 }
 
 impl Finding {
-    /// A finding without numbers; a failed check of something that the program does not use is `avoided`.
+    /// Makes a finding without numbers; a failed check of something that the program does not use is `avoided`.
     pub fn plain(name: String, verdict: Verdict, reason: Option<String>, avoided: bool) -> Self {
         Finding { name, verdict, error: None, margin: None, reason, key: None, avoided }
     }
 
-    /// The finding for a kernel; known failures are avoided.
+    /// Makes the finding for a kernel; known failures are avoided.
     pub fn kernel(row: BenchRow) -> Self {
         Finding {
             name: row.kernel,
@@ -69,13 +71,13 @@ pub struct Diagnosis {
     pub profile: String,
     /// `right` or `wrong`.
     pub verdict: String,
-    /// Kernels.
+    /// Findings on kernels.
     pub variants: Vec<Finding>,
     pub formats: Vec<Finding>,
     pub lengths: Vec<Finding>,
-    /// Steps of a device around the filter.
+    /// Findings on the steps of a device around the filter.
     pub steps: Vec<Finding>,
-    /// Where verdicts are stored, if anywhere.
+    /// Path at which verdicts are stored, if they are.
     pub cache: Option<PathBuf>,
 }
 
@@ -108,7 +110,7 @@ impl Diagnosis {
             .flat_map(|(what, findings)| findings.iter().map(move |finding| (what, finding)))
     }
 
-    /// The table.
+    /// Returns the findings as a table.
     pub fn table(&self) -> String {
         let mut lines = vec![["what", "name", "error", "margin", "verdict", "reason"].map(str::to_owned).to_vec()];
         for (what, f) in self.all() {
@@ -125,7 +127,7 @@ impl Diagnosis {
         markdown(&lines, &[2, 3])
     }
 
-    /// A summary in one line.
+    /// Returns a summary in one line.
     pub fn summary(&self) -> String {
         let skipped = |f: &Finding| matches!(f.verdict, Verdict::Skipped(_));
         let bad = |f: &Finding| f.verdict.is_bad() && f.avoided;
@@ -136,7 +138,7 @@ impl Diagnosis {
         format!("{}: {}", self.verdict, groups.join("; "))
     }
 
-    /// An error if something that is offered fails: the first failure, and what to do.
+    /// Returns an error if something that is offered fails: the first failure, and what to do.
     pub fn verdict(&self) -> Result<()> {
         let mut bad = self.all().filter(|(_, finding)| finding.is_bad());
         let Some((what, first)) = bad.next() else { return Ok(()) };
@@ -165,7 +167,7 @@ impl Diagnosis {
 
 type Test<'a> = &'a dyn Fn(&Finding) -> bool;
 
-/// How many findings are right, and how many of each other kind, if any.
+/// Returns as text how many findings are right, and how many of each other kind, if any.
 fn counted(what: &str, findings: &[Finding], kinds: &[(Test, &str)]) -> String {
     let count = |test: Test| findings.iter().filter(|finding| test(finding)).count();
     let right = count(&|finding| finding.verdict == Verdict::Correct);

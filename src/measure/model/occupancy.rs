@@ -1,10 +1,10 @@
-//! How many warps of a kernel are resident on a device (thinning paper, 4.5).
+//! The number of warps of a kernel that are resident on a device (thinning paper, 4.5).
 
 use crate::kernel::{KernelSpec, Residency};
 use crate::profile::Throughput;
 use serde::Serialize;
 
-/// Number of resident warps, and what limits it.
+/// Number of resident warps, and the resource that limits it.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Occupancy {
     pub warps: u32,
@@ -14,8 +14,8 @@ pub struct Occupancy {
 }
 
 impl Occupancy {
-    /// For work-groups of `items` with `local` bytes of local memory and, if known, `registers` per item; `None` if not even
-    /// one group fits.
+    /// Returns the occupancy of work-groups of `items` with `local` bytes of local memory and, if known, `registers`
+    /// per item; `None` if not even one group fits.
     pub fn of(held: &Residency, items: u32, local: u64, registers: Option<u32>) -> Option<Occupancy> {
         let warps = items.div_ceil(held.warp);
         let mut limits = vec![("warps", held.warps / warps.max(1)), ("groups", held.groups)];
@@ -27,7 +27,8 @@ impl Occupancy {
     }
 }
 
-/// Resident warps of a kernel, by the registers of an item that the compiler reports, else by the most that it is asked for.
+/// Returns the resident warps of a kernel, by the registers of an item that the compiler reports, else by the most that
+/// it is asked for.
 pub fn occupancy(spec: &KernelSpec, rates: &Throughput, registers: Option<u32>) -> Option<Occupancy> {
     let [x, y] = spec.parameters.family().shape(&spec.form()).work_group;
     Occupancy::of(rates.residency.as_ref()?, x * y, spec.local_memory(), registers.or(spec.registers))

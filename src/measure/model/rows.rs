@@ -27,7 +27,7 @@ pub struct ModelRow {
     pub stages: Vec<StageRow>,
 }
 
-/// The kernel of an offer for the device of the rates: with images if the kernel uses them.
+/// Returns the kernel of an offer for the device of the rates; it reads images only if there are rates for them.
 pub(super) fn spec_of(offer: &Offer, profile: &Profile, rates: &Throughput, problem: Problem) -> KernelSpec {
     let images = rates.texels[0] > 0.0;
     let texels = offer.texels();
@@ -59,13 +59,13 @@ fn row(spec: &KernelSpec, offer: &Offer, profile: &Profile, rates: &Throughput) 
     }
 }
 
-/// Every kernel that a profile offers; empty if it has no rates.
+/// Returns the model of every kernel that a profile offers; empty if the profile has no rates.
 pub fn model_of_profile(profile: &Profile, problem: Problem) -> Vec<ModelRow> {
     let Some(rates) = &profile.throughput else { return Vec::new() };
     profile.offers().iter().map(|offer| row(&spec_of(offer, profile, rates, problem), offer, profile, rates)).collect()
 }
 
-/// The paper's kernel ([`Alu::of_paper`]) on the device of a profile: a row of Table 16.
+/// Returns the model of the paper's kernel ([`Alu::of_paper`]) on the device of a profile: a row of Table 16.
 pub fn model_of_paper(profile: &Profile, problem: Problem) -> Option<ModelRow> {
     let rates = profile.throughput.as_ref()?;
     let offer = Offer {

@@ -10,20 +10,23 @@ use serde::Serialize;
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct StageRow {
     pub stage: &'static str,
-    /// Cells of the grid along x and y, and of a side of the kernel.
+    /// Cells of the grid along x and y.
     pub cells: [usize; 2],
+    /// Cells of a side of the kernel.
     pub width: u32,
-    /// Floating-point instructions.
+    /// Number of floating-point instructions.
     pub operations: f64,
-    /// Bytes of local memory, and of buffers through the first cache.
+    /// Bytes of local memory.
     pub local_bytes: f64,
+    /// Bytes of buffers through the first cache.
     pub device_bytes: f64,
-    /// Least milliseconds for a slice, and the unit that needs them.
+    /// Least milliseconds for a slice.
     pub ms: f64,
+    /// Unit that needs most time.
     pub limit: &'static str,
 }
 
-/// The unit that needs most time for a stage, and its milliseconds.
+/// Returns the unit that needs most time for a stage, and its milliseconds.
 fn limit(stage: &GridStage, rates: &Throughput) -> (&'static str, f64) {
     // 10^9 slices per second
     let of_units = Units::of(&stage.load, rates, 1.0).limit().map(|(unit, rate)| (unit, 1e-6 / rate));
@@ -33,19 +36,21 @@ fn limit(stage: &GridStage, rates: &Throughput) -> (&'static str, f64) {
     longest.unwrap_or(("-", 0.0))
 }
 
-/// The grid of a kernel for slices of its size, and the kernel with its width; none for other families.
+/// Returns the grid of a kernel for slices of its size, and the kernel with the width of the grid; `None` for other
+/// families.
 fn on_grid(spec: &KernelSpec) -> Option<(&Gridding, FrequencyGrid, KernelSpec)> {
     let Parameters::Gridding(gridding) = &spec.parameters else { return None };
     let grid = FrequencyGrid::new(Roi::full(spec.size), spec.bound.accuracy, grid_sides(gridding.items))?;
     Some((gridding, grid, spec.bounded(Bound { width: grid.width(), ..spec.bound })))
 }
 
-/// A kernel as it is for slices of its size.
+/// Returns a kernel as it is for slices of its size.
 pub(super) fn sized(spec: &KernelSpec) -> KernelSpec {
     on_grid(spec).map_or_else(|| spec.clone(), |(_, _, spec)| spec)
 }
 
-/// The stages of a kernel for as many projections and bins as a side of its slices has pixels; none for other families.
+/// Returns the stages of a kernel for as many projections and bins as a side of its slices has pixels; empty for other
+/// families.
 pub(super) fn of_kernel(spec: &KernelSpec, rates: &Throughput) -> Vec<StageRow> {
     let Some((gridding, grid, spec)) = on_grid(spec) else { return Vec::new() };
     let (size, width) = (spec.size, grid.width());

@@ -6,7 +6,7 @@ use super::stages::StageRow;
 use crate::kernel::Load;
 use crate::profile::Units;
 
-/// Three digits, or a dash for `None`.
+/// Formats a number with three digits, or `None` as a dash.
 fn cell(value: Option<f64>) -> String {
     match value {
         None => "-".into(),
@@ -16,7 +16,7 @@ fn cell(value: Option<f64>) -> String {
     }
 }
 
-/// Rows as a Markdown table with aligned columns.
+/// Returns rows as a Markdown table with aligned columns.
 pub fn model_table(rows: &[ModelRow]) -> String {
     let mut lines: Vec<Vec<String>> = vec![
         ["profile", "device", "kernel", "mode"]
@@ -41,7 +41,7 @@ pub fn model_table(rows: &[ModelRow]) -> String {
     markdown(&lines, &[4, 5, 6, 7, 8, 9, 10, 11, 12, 14, 16, 17])
 }
 
-/// The operations of an update as the estimated row of the paper's Table 15 has them.
+/// Returns the operations of an update as the estimated row of the paper's Table 15 has them.
 pub fn table_15(load: &Load) -> String {
     format!(
         "operations of an update: SFU {}, Int {}, FP {}, Shared {}, Constant {} (paper, Table 15)\n\
@@ -50,7 +50,7 @@ pub fn table_15(load: &Load) -> String {
     )
 }
 
-/// The stages of all rows that have them as a Markdown table, with their sums; empty if none has.
+/// Returns the stages of all rows that have them as a Markdown table, with their sums; empty if no row has any.
 pub fn stage_table(rows: &[ModelRow]) -> String {
     let head = ["profile", "kernel", "mode", "grid", "width", "stage", "Mop", "local MB", "device MB", "ms", "limit"];
     let mut lines = vec![head.map(str::to_owned).to_vec()];

@@ -28,13 +28,13 @@ pub struct LogEntry {
     /// Key of the generated source.
     pub key: String,
     pub kernel: String,
-    /// 0 in the search, 1 for a point measured again there, from 2 in the comparison at its end.
+    /// Number of the turn: 0 in the search, 1 for a point measured again there, from 2 in the comparison at its end.
     pub turn: u32,
     /// `right`, `wrong` or `failed`.
     pub verdict: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
-    /// Relative error; none where it is not finite.
+    /// Relative error; `None` if it is not finite.
     pub error: Option<f64>,
     pub gu_per_s: Option<f64>,
     /// Registers of an item, if the driver reports them.
@@ -45,7 +45,7 @@ pub struct LogEntry {
 }
 
 impl LogEntry {
-    /// The verdict as in the benchmark.
+    /// Returns the verdict as in the benchmark.
     pub fn verdict(&self) -> Verdict {
         match self.verdict.as_str() {
             "right" => Verdict::Correct,
@@ -54,7 +54,7 @@ impl LogEntry {
         }
     }
 
-    /// The speed of a correct kernel.
+    /// Returns the speed of a correct kernel; `None` for other kernels.
     pub fn speed(&self) -> Option<f64> {
         self.gu_per_s.filter(|_| self.verdict == "right")
     }
@@ -84,13 +84,14 @@ pub struct Log {
     file: File,
     identity: MeasurementConditions,
     known: HashMap<(String, u32), LogEntry>,
-    /// Number of points from an earlier run, and of lines that cannot be read.
+    /// Number of points from an earlier run.
     pub resumed: usize,
+    /// Number of lines that cannot be read.
     pub unreadable: usize,
 }
 
 impl Log {
-    /// Opens the log. With `resume` reads everything since the last run that was not resumed.
+    /// Opens the log. With `resume`, reads everything since the last run that was not resumed.
     pub fn open(path: &Path, identity: MeasurementConditions, resume: bool, date: &str) -> Result<Log> {
         let wrong = |e: std::io::Error| {
             Error::output(
@@ -129,7 +130,7 @@ impl Log {
         Ok(log)
     }
 
-    /// A measurement in the log.
+    /// Returns a measurement in the log, if it is there.
     pub fn find(&self, key: &str, turn: u32) -> Option<&LogEntry> {
         self.known.get(&(key.to_owned(), turn))
     }
@@ -152,13 +153,13 @@ impl Log {
         self.file.write_all(format!("{text}\n").as_bytes()).map_err(|e| wrong(e.to_string()))
     }
 
-    /// The file's name without its directory.
+    /// Returns the file's name without its directory.
     pub fn name(&self) -> String {
         self.path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default()
     }
 }
 
-/// All bytes of a log that is there.
+/// Reads all bytes of an existing log.
 fn contents(path: &Path) -> std::io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
     open_regular(path)?.read_to_end(&mut bytes)?;

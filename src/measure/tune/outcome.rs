@@ -1,12 +1,12 @@
-//! Which kernel is to replace the shipped one: which may, the faster one, and the results as a table.
+//! The kernel that replaces the shipped one: which may, which is the faster one, and the results as a table.
 
 use super::super::text::{markdown, scientific, three_digits};
 use super::space::{changes, describe_changes};
 use crate::kernel::{KernelSpec, Mode, Offer, Reads};
 use crate::margins::{margin, tie};
 
-/// Why a kernel must not replace the shipped one, if so: every mode keeps its interpolation rule, and `precise` its
-/// margins.
+/// Returns the reason why a kernel must not replace the shipped one, if there is one: every mode keeps its
+/// interpolation rule, and `precise` its margins.
 pub fn forbids(mode: Mode, spec: &KernelSpec, shipped: &KernelSpec, bins: usize) -> Option<String> {
     if !spec.parameters.keeps_rule(spec.interpolation) {
         return Some("it interpolates between bins by a coarser rule, which is only used on request".into());
@@ -26,11 +26,13 @@ pub fn forbids(mode: Mode, spec: &KernelSpec, shipped: &KernelSpec, bins: usize)
 #[derive(Clone, Debug, PartialEq)]
 pub struct TimedKernel {
     pub offer: Offer,
-    /// Name and key of the generated source.
+    /// Name of the generated source.
     pub kernel: String,
+    /// Key of the generated source.
     pub key: String,
-    /// GU/s and relative error; `None` for a kernel that is incorrect or does not run.
+    /// Speed in GU/s; `None` for a kernel that is incorrect or does not run.
     pub speed: Option<f64>,
+    /// Relative error; `None` if it was not measured.
     pub error: Option<f64>,
 }
 
@@ -42,7 +44,7 @@ pub struct Outcome {
 }
 
 impl Outcome {
-    /// The faster one after a comparison in turns: the shipped kernel unless the other is clearly faster.
+    /// Chooses the faster kernel after a comparison in turns: the shipped kernel unless the other is faster.
     pub fn decide(shipped: TimedKernel, best: Option<TimedKernel>) -> Outcome {
         let faster =
             |side: &TimedKernel| side.speed.is_some_and(|speed| shipped.speed.is_none_or(|before| speed > before));
@@ -50,7 +52,8 @@ impl Outcome {
         Outcome { shipped, tuned }
     }
 
-    /// Speed of the tuned kernel relative to the shipped one; 1 if that is kept, `None` if it has no speed.
+    /// Returns the speed of the tuned kernel relative to the shipped one: 1 if that is kept, `None` if either has no
+    /// speed.
     pub fn gain(&self) -> Option<f64> {
         Some(self.tuned.speed? / self.shipped.speed?)
     }
@@ -61,7 +64,7 @@ impl Outcome {
     }
 }
 
-/// The results as a Markdown table.
+/// Returns the results as a Markdown table.
 pub fn tuning_table(outcomes: &[Outcome]) -> String {
     let number = |value: Option<f64>| value.map_or("-".to_owned(), three_digits);
     let mut lines = vec![

@@ -13,13 +13,13 @@ pub struct TuningRun<'a> {
     pub facts: &'a DeviceFacts,
     pub version: &'a str,
     pub date: &'a str,
-    /// Bins, projections, side.
+    /// Bins, projections and side of the problem.
     pub problem: [usize; 3],
     /// Name of the log file.
     pub log: &'a str,
 }
 
-/// File name for a device and its driver, without extension.
+/// Returns the file name for a device and its driver, without extension.
 pub fn tuned_file_stem(facts: &DeviceFacts) -> String {
     let words: Vec<String> = facts
         .name
@@ -36,8 +36,10 @@ pub fn tuned_file_stem(facts: &DeviceFacts) -> String {
 /// Suffix of a tuned profile's name.
 const SUFFIX: &str = "-tuned";
 
-/// The profile with tuned kernels instead of shipped ones. Kernels of `earlier`, a profile tuned from the same one for the
-/// same device, are kept for other interpolations and modes.
+/// Returns the profile with tuned kernels instead of shipped ones.
+///
+/// Kernels of `earlier`, a profile tuned from the same one for the same device, are kept for other interpolations and
+/// modes.
 pub fn compose_profile(
     base: &Profile,
     earlier: Option<&Profile>,
@@ -79,7 +81,7 @@ pub fn compose_profile(
     Ok(profile)
 }
 
-/// The parts of an entry that remain when it no longer serves some combinations.
+/// Returns the parts of an entry that remain when it no longer serves some combinations.
 fn without(
     entry: &KernelEntry,
     interpolation: Interpolation,
@@ -182,8 +184,8 @@ fn apply(profile: &mut Profile, outcome: &Outcome, run: &TuningRun) {
     profile.measured.extend(measured);
 }
 
-/// Number of slices up to which the shipped kernel is faster, if another family replaces it that always computes more
-/// slices.
+/// Returns the number of slices up to which the shipped kernel is faster, if another family replaces it that always
+/// computes more slices.
 fn up_to(outcome: &Outcome) -> Option<u32> {
     let (shipped, tuned) = (&outcome.shipped.offer, &outcome.tuned.offer);
     if shipped.parameters.algorithm() == tuned.parameters.algorithm() || tuned.slices <= shipped.slices {

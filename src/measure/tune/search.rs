@@ -16,7 +16,7 @@ use std::collections::{HashSet, VecDeque};
 /// Smallest gain of a round; less is noise.
 const GAIN: f64 = 1.01;
 
-/// A family whose best point is slower than the best of all by this factor is not searched.
+/// Factor by which the best point of a family may be slower than the best of all, for the family to be searched.
 const MAX_SLOWDOWN: f64 = 3.0;
 
 /// A point that can be tried, with its kernel.
@@ -24,30 +24,31 @@ const MAX_SLOWDOWN: f64 = 3.0;
 pub struct Candidate {
     pub point: Point,
     pub spec: KernelSpec,
-    /// Identifies the kernel: points with the same key are the same.
+    /// Key of the kernel: points with the same key are the same.
     pub key: String,
 }
 
-/// Turns a point into a candidate; `None` if it is not legal.
+/// Function that turns a point into a candidate; `None` if the point is not legal.
 pub type Admit<'a> = dyn FnMut(&Point) -> Result<Option<Candidate>> + 'a;
 
-/// A kernel before it is measured.
+/// Prediction for a kernel before it is measured.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Prediction {
-    /// The most that the units of the device allow, in GU/s.
+    /// Highest speed that the units of the device allow, in GU/s.
     pub speed: f64,
-    /// Share of the warps that fit with its local memory, its groups and the registers that the compiler is asked for.
+    /// Share of the warps that fit with the kernel's local memory, its groups and the registers that the compiler is
+    /// asked for.
     pub occupancy: f64,
 }
 
-/// Predicts how a kernel does, if possible.
+/// Function that predicts how a kernel does, if possible.
 pub type Predict<'a> = dyn Fn(&KernelSpec) -> Option<Prediction> + 'a;
 
 /// The point to be measured next.
 #[derive(Clone, Debug, PartialEq)]
 pub struct NextPoint {
     pub candidate: Candidate,
-    /// True if it was measured before, and a round starts around it.
+    /// True if the point was measured before, and a round starts around it.
     pub repeated: bool,
 }
 
@@ -68,7 +69,7 @@ pub struct Search {
 }
 
 impl Search {
-    /// A search that begins with `starts`, in their order.
+    /// Makes a search that begins with `starts`, in their order.
     pub fn new(space: Space, starts: Vec<Candidate>) -> Search {
         let mut search = Search {
             space,
@@ -92,7 +93,7 @@ impl Search {
         }
     }
 
-    /// The next point to measure; `None` when the search is over.
+    /// Returns the next point to measure; `None` when the search is over.
     pub fn next(&mut self, admit: &mut Admit, predict: &Predict) -> Result<Option<NextPoint>> {
         loop {
             if let Some(candidate) = self.queue.pop_front() {
@@ -120,7 +121,7 @@ impl Search {
         }
     }
 
-    /// The point around which the next round starts.
+    /// Returns the point around which the next round starts.
     fn next_centre(&mut self) -> Option<(Candidate, f64)> {
         if self.space.reach == Reach::Adjacent && self.rounds > 0 {
             return None;
@@ -139,7 +140,7 @@ impl Search {
         (speed * MAX_SLOWDOWN >= top).then(|| (candidate.clone(), speed))
     }
 
-    /// Records the result for a point: the speed in GU/s if the kernel is correct.
+    /// Records the result for a point: the speed in GU/s; `None` if the kernel is not correct.
     pub fn record(&mut self, step: &NextPoint, speed: Option<f64>) {
         let at = self.correct.iter().position(|(candidate, _)| candidate.key == step.candidate.key);
         match (at, speed) {
@@ -152,12 +153,12 @@ impl Search {
         }
     }
 
-    /// The fastest correct point so far.
+    /// Returns the fastest correct point so far.
     pub fn best(&self) -> Option<(&Candidate, f64)> {
         self.best_of(|_| true)
     }
 
-    /// The fastest correct point of those selected by `of`, the first of equals.
+    /// Returns the fastest correct point of those selected by `of`, the first of equals.
     fn best_of(&self, of: impl Fn(&Candidate) -> bool) -> Option<(&Candidate, f64)> {
         let some = self.correct.iter().filter(|(candidate, _)| of(candidate));
         some.rev().max_by(|a, b| a.1.total_cmp(&b.1)).map(|(candidate, speed)| (candidate, *speed))

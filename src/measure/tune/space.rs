@@ -7,7 +7,7 @@ use crate::kernel::{Algorithm, Interpolation, Mode, Offer, Parameters, SLICE_MOD
 use crate::profile::{Auto, Profile};
 use toml::{Table, Value};
 
-/// Which other values of a parameter a step may reach.
+/// Other values of a parameter that a step may reach.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reach {
     /// The values next to the present one in the list.
@@ -23,15 +23,15 @@ pub type Point = Offer;
 #[derive(Clone, Debug)]
 pub struct Space {
     pub reach: Reach,
-    /// Slices per pass.
+    /// Numbers of slices per pass.
     pub slices: Vec<u32>,
     /// True if registers can be limited here.
     pub registers: bool,
 }
 
 impl Space {
-    /// All points that differ from `point` in one parameter, or in the slices per pass, in the order in which the family
-    /// declares them; legal or not.
+    /// Returns all points that differ from `point` in one parameter, or in the slices per pass, in the order in which
+    /// the family declares them; legal or not.
     pub fn neighbours(&self, point: &Point) -> Vec<Point> {
         let algorithm = point.parameters.algorithm();
         let fixed = point.parameters.family().fixed();
@@ -57,7 +57,7 @@ impl Space {
         points
     }
 
-    /// The other values that a step leads to; all when the present one is not in the list.
+    /// Returns the other values that a step leads to; all when the present one is not in the list.
     fn steps<T: Clone + PartialEq>(&self, values: &[T], now: Option<&T>) -> Vec<T> {
         let at = values.iter().position(|v| Some(v) == now);
         let near = |i: usize| match (self.reach, at) {
@@ -69,8 +69,8 @@ impl Space {
     }
 }
 
-/// Name and value of everything in which `point` differs from `base`, in a fixed order; if the family differs, everything
-/// that differs from the defaults of its own family.
+/// Returns the name and value of everything in which `point` differs from `base`, in a fixed order; if the family
+/// differs, everything that differs from the defaults of its own family.
 pub fn changes(base: &Point, point: &Point) -> Vec<(String, String)> {
     fn flatten(prefix: &str, table: &Table, out: &mut Vec<(String, String)>) {
         for (key, value) in table {
@@ -101,7 +101,7 @@ pub fn changes(base: &Point, point: &Point) -> Vec<(String, String)> {
     changes
 }
 
-/// [`changes`] as text; `as shipped` if there are none.
+/// Returns [`changes`] as text; `as shipped` if there are none.
 pub fn describe_changes(changes: &[(String, String)]) -> String {
     if changes.is_empty() {
         return "as shipped".to_owned();
@@ -109,8 +109,8 @@ pub fn describe_changes(changes: &[(String, String)]) -> String {
     changes.iter().map(|(key, value)| format!("{key} = {value}")).collect::<Vec<_>>().join(", ")
 }
 
-/// The kernel that tuned ones are compared with: that of the base `[[auto]]` if it is wanted, else the wanted kernel of
-/// another `[[auto]]`, else the wanted one with most slices, else that of `[[auto]]` in any case.
+/// Returns the kernel that tuned ones are compared with: that of the base `[[auto]]` if it is wanted, else the wanted
+/// kernel of another `[[auto]]`, else the wanted one with most slices, else that of `[[auto]]` in any case.
 pub fn shipped_kernel(
     profile: &Profile,
     interpolation: Interpolation,
@@ -128,8 +128,9 @@ pub fn shipped_kernel(
     wanted_choice.or_else(largest).or(chosen.first().copied()).cloned()
 }
 
-/// Starting points of the search, the shipped kernel first: every wanted kernel of the profile, and the defaults of every
-/// wanted family that it lacks and that suits the device. Families in `asked` are tried even if they do not suit.
+/// Returns the starting points of the search, the shipped kernel first: every wanted kernel of the profile, and the
+/// defaults of every wanted family that the profile lacks and that suits the device. Families in `asked` are tried even
+/// if they do not suit.
 pub fn starting_kernels(
     profile: &Profile,
     facts: &DeviceFacts,

@@ -14,13 +14,13 @@ use rayon::prelude::*;
 use std::fmt;
 use std::time::Instant;
 
-/// Sinograms, and projections, of a pass.
+/// Number of sinograms, or of projections, in a pass.
 const SLICES: usize = 4;
-/// Rows of the detector in which outliers are removed together.
+/// Number of rows of the detector in which outliers are removed together.
 const ROWS: usize = 64;
-/// Projections of a short column.
+/// Number of projections of a short column.
 const SHORT: usize = 300;
-/// Bins of a running median.
+/// Number of bins of a running median.
 const MEDIAN: usize = 21;
 /// Height of filtered images.
 const IMAGE_HEIGHT: usize = 512;
@@ -50,17 +50,18 @@ impl fmt::Display for StepOperation {
 /// The measurement of an operation.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct StepTiming {
-    /// Median of a pass.
+    /// Median of a pass in seconds.
     pub seconds: f64,
-    /// Hash of what it computed.
+    /// Hash of the values that the operation computed.
     pub result: u64,
 }
 
 impl StepOperation {
-    /// Times the operation on noise of so many bins and projections: the median of `passes` after one that does not count.
+    /// Times the operation on noise of `bins` bins and `projections` projections. Returns the median of `passes` passes
+    /// after one that does not count.
     ///
     /// # Errors
-    /// The device's, and [`Error::Internal`] for a problem that the operation cannot be done for on this device.
+    /// Errors of the device, and [`Error::Internal`] for a problem for which the device cannot do the operation.
     pub fn time(self, session: &Session, bins: usize, projections: usize, passes: usize) -> Result<StepTiming> {
         match self {
             StepOperation::SortColumns => sort(session, bins, projections, passes),

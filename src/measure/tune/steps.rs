@@ -17,7 +17,7 @@ pub struct SizeTrial {
     pub size: String,
     pub value: i64,
     pub operation: String,
-    /// Seconds of a pass; none if the operation failed or computed something else than with the shipped sizes.
+    /// Seconds of a pass; `None` if the operation failed or computed something else than with the shipped sizes.
     pub seconds: Option<f64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
@@ -31,7 +31,7 @@ pub struct SizeOutcome {
 }
 
 impl SizeOutcome {
-    /// `best` if it is faster by more than noise, else `shipped`.
+    /// Chooses `best` if it is faster by more than noise, else `shipped`.
     pub fn decide(shipped: SizeTrial, best: Option<SizeTrial>) -> SizeOutcome {
         let faster = |best: &SizeTrial| match (best.seconds, shipped.seconds) {
             (Some(best), Some(shipped)) => best * GAIN < shipped,
@@ -45,7 +45,7 @@ impl SizeOutcome {
     }
 }
 
-/// The same sizes with another value of one.
+/// Returns the sizes with another value of one.
 ///
 /// # Errors
 /// [`Error::Internal`] for a value that is none.
@@ -55,12 +55,12 @@ pub fn with_size(sizes: &StepSizes, parameter: &Parameter, value: i64) -> Result
     parameter.replaced(&table, toml::Value::Integer(value)).try_into().map_err(|e: toml::de::Error| internal(&e))
 }
 
-/// A size among all of them.
+/// Returns one of the sizes.
 pub fn size_value(sizes: &StepSizes, parameter: &Parameter) -> Option<i64> {
     Table::try_from(sizes).ok().and_then(|table| parameter.value(&table).and_then(toml::Value::as_integer))
 }
 
-/// Values other than the present one that tuning tries, the nearest first.
+/// Returns the values other than the present one that tuning tries, the nearest first.
 pub fn other_sizes(sizes: &StepSizes, parameter: &Parameter) -> Vec<i64> {
     let present = size_value(sizes, parameter);
     let mut values: Vec<i64> = parameter.tried.iter().filter_map(toml::Value::as_integer).collect();
@@ -69,15 +69,16 @@ pub fn other_sizes(sizes: &StepSizes, parameter: &Parameter) -> Vec<i64> {
     values
 }
 
-/// The sizes that a profile can have, in the order in which they are tuned.
+/// Returns the sizes that a profile can have, in the order in which they are tuned.
 pub fn size_parameters() -> Vec<Parameter> {
     StepSizes::parameters()
 }
 
-/// The profile with tuned sizes. Everything else is that of `earlier`, a profile tuned from the same one for this device.
+/// Returns the profile with tuned sizes. Everything else is that of `earlier`, a profile tuned from the same one for
+/// this device.
 ///
 /// # Errors
-/// Those of generating its kernels.
+/// Errors of generating its kernels.
 pub fn compose_sizes(
     base: &Profile,
     earlier: Option<&Profile>,
@@ -107,7 +108,7 @@ pub fn compose_sizes(
     Ok(profile)
 }
 
-/// The results as a Markdown table.
+/// Returns the results as a Markdown table.
 pub fn size_table(outcomes: &[SizeOutcome]) -> String {
     let mut lines = vec![["size", "timed", "shipped", "ms", "tuned", "ms"].map(str::to_owned).to_vec()];
     for SizeOutcome { shipped, tuned } in outcomes {
