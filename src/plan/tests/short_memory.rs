@@ -85,7 +85,7 @@ fn short_memory_holds_large_passes_with_every_step() {
     assert_eq!(of(of_h200("2G", false, none, all_stripes)), (32, 1, 0, 32, 288));
     assert_eq!(of(of_h200("2G", true, none, all_stripes)), (32, 1, 0, 8, 320));
     assert_eq!(of(of_h200("2G", true, every, all_stripes)), (32, 1, 0, 32, 212));
-    assert_eq!(of(of_h200("2G", true, tilt_and_phase(true, true), |_| {})), (16, 2, 0, 16, 289));
+    assert_eq!(of(of_h200("2G", true, tilt_and_phase(true, true), |_| {})), (16, 2, 0, 16, 292));
     // slices are encoded in the memory of their values
     assert_eq!(of(of_h200("2G", true, none, all_stripes_u16)), (32, 1, 0, 8, 320));
     let plan = of_h200("2G", true, every, all_stripes_u16);
