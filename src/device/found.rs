@@ -1,5 +1,6 @@
 //! Devices that were found, and parts of them, before a session is opened.
 
+use super::programs::BuiltProgram;
 use super::{cl_error, images};
 use crate::error::{Error, Result};
 use crate::facts::DeviceFacts;
@@ -16,9 +17,16 @@ pub struct FoundDevice {
     pub(super) part: Option<Partition>,
     /// True if image formats were determined, which takes a context.
     pub(super) opened: bool,
-    /// The context in which image formats were determined, until a session takes it: with some drivers another one
-    /// takes more than a tenth of a second.
-    pub(super) context: Arc<Mutex<Option<Context>>>,
+    /// The context in which image formats were determined, or that an earlier session left, until a session takes it:
+    /// with some drivers another one takes more than a tenth of a second.
+    pub(super) context: Arc<Mutex<Option<KeptContext>>>,
+}
+
+/// A context that no session uses, and the programs that were built in it, each with its text and options.
+#[derive(Debug)]
+pub(super) struct KeptContext {
+    pub context: Arc<Context>,
+    pub programs: Vec<([String; 2], Arc<BuiltProgram>)>,
 }
 
 /// One of the equal parts that a device is divided into.
@@ -49,6 +57,7 @@ impl FoundDevice {
         let usable = context.as_ref().filter(|_| self.facts.images);
         let facts =
             DeviceFacts { image_formats: usable.map(images::creatable).unwrap_or_default(), ..self.facts.clone() };
+        let context = context.map(|context| KeptContext { context: Arc::new(context), programs: Vec::new() });
         FoundDevice { facts, opened: true, context: Arc::new(Mutex::new(context)), ..self.clone() }
     }
 

@@ -27,7 +27,7 @@ pub use gridding::{GridForm, grid_sides, grid_values};
 pub use host_memory::HostMemory;
 pub use launch::{BackProjector, projector_layout};
 pub use programs::{BuiltProgram, PROGRAMS, ProgramStore};
-pub use search::{DeviceSearch, INSTALL_HINT, enumerate, find, find_one};
+pub use search::{DeviceSearch, INSTALL_HINT, devices_are_kept, enumerate, find, find_one, keep_devices};
 pub use select::{DeviceList, DeviceSelector};
 pub use session::{ImageTransform, ImageTransforms, Launch, Resources, Session};
 pub(crate) use sinogram_store::sinogram_bytes;

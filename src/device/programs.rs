@@ -16,6 +16,7 @@ use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
 /// A program built for one device, and the log of its compiler.
+#[derive(Debug)]
 pub struct BuiltProgram {
     pub(super) program: Program,
     pub(super) log: String,

@@ -24,6 +24,19 @@ install an OpenCL driver and loader:
   Intel GPU       intel-opencl-icd
 then check with: fbp devices";
 
+/// The devices that were found, if they are kept for later runs of the process; empty before the first one.
+static KEPT: Mutex<Option<Vec<FoundDevice>>> = Mutex::new(None);
+
+/// Keeps devices from now on, with their contexts and programs, for a process that runs several scans.
+pub fn keep_devices() {
+    KEPT.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert_default();
+}
+
+/// Reports whether devices are kept.
+pub fn devices_are_kept() -> bool {
+    KEPT.lock().unwrap_or_else(PoisonError::into_inner).is_some()
+}
+
 /// The thread of a [`DeviceSearch`].
 static SEARCH: Mutex<Option<JoinHandle<Result<Vec<FoundDevice>>>>> = Mutex::new(None);
 
@@ -36,6 +49,9 @@ pub struct DeviceSearch(());
 impl DeviceSearch {
     /// Starts drivers and looks for devices in a thread of its own; the next [`find`] takes the result.
     pub fn begin(list: &DeviceList) -> DeviceSearch {
+        if KEPT.lock().unwrap_or_else(PoisonError::into_inner).as_ref().is_some_and(|found| !found.is_empty()) {
+            return DeviceSearch(());
+        }
         let list = list.clone();
         let search = move || {
             let mut found = list_all()?;
@@ -76,7 +92,16 @@ pub fn enumerate() -> Result<Vec<FoundDevice>> {
 /// # Errors
 /// Those of [`enumerate`] and [`DeviceList::select`].
 pub fn find(list: &DeviceList) -> Result<Vec<FoundDevice>> {
-    list.select(&DeviceSearch::result().unwrap_or_else(list_all)?)
+    let all = || DeviceSearch::result().unwrap_or_else(list_all);
+    let mut kept = KEPT.lock().unwrap_or_else(PoisonError::into_inner);
+    let Some(found) = &mut *kept else { return list.select(&all()?) };
+    if found.is_empty() {
+        *found = all()?;
+    }
+    for (index, _) in list.indices(found)? {
+        found[index] = found[index].opened();
+    }
+    list.select(found)
 }
 
 /// Finds the device that `selector` selects.

@@ -1,7 +1,9 @@
 //! A context with its queues on one device, and the operations on them.
 
 use super::allocations::Allocations;
+use super::found::KeptContext;
 use super::programs::{BuiltProgram, ProgramRequest, ProgramStore};
+use super::search::devices_are_kept;
 use super::{FoundDevice, cl_error};
 use crate::error::{Error, Result};
 use crate::facts::{DeviceFacts, DeviceKind};
@@ -99,12 +101,26 @@ impl Session {
     /// Opens a session on a device.
     pub fn open(found: &FoundDevice) -> Result<Self> {
         let name = &found.facts.name;
-        let first = found.context.lock().unwrap_or_else(PoisonError::into_inner).take();
-        let context = match first {
-            Some(context) => context,
-            None => Context::from_device(&found.device).map_err(|e| cl_error("creating a context", name, e))?,
+        let kept = found.context.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let (context, programs) = match kept {
+            Some(KeptContext { context, programs }) => (context, programs),
+            None => {
+                let context = Context::from_device(&found.device);
+                (Arc::new(context.map_err(|e| cl_error("creating a context", name, e))?), Vec::new())
+            }
         };
-        Session::with_queues(Arc::new(context), found)
+        Ok(Session { programs: Mutex::new(programs), ..Session::with_queues(context, found)? })
+    }
+
+    /// Leaves the context and the programs to the next session on the device, if devices are kept. Only for a session
+    /// without an error, after which a driver may hand out nothing else.
+    pub fn keep(self) {
+        if !devices_are_kept() {
+            return;
+        }
+        let programs = std::mem::take(&mut *self.programs.lock().unwrap_or_else(PoisonError::into_inner));
+        let kept = KeptContext { context: self.context.clone(), programs };
+        *self.device.context.lock().unwrap_or_else(PoisonError::into_inner) = Some(kept);
     }
 
     /// Returns a session in `context` with queues of its own.

@@ -61,5 +61,8 @@ fn on_device(source: &Source, job: &Job, rows: &[usize], reporter: &Reporter) ->
         session.read_uploaded(&sinogram, &mut values, "a sinogram")?;
         Ok(values)
     };
-    rows.iter().map(corrected).collect::<Result<_>>().map(Some)
+    let values = rows.iter().map(corrected).collect::<Result<_>>()?;
+    drop((corrector, memory, sinogram));
+    session.keep();
+    Ok(Some(values))
 }

@@ -147,9 +147,13 @@ fn make_ready(
     }
 }
 
-/// Leaves devices to the end of the process, which frees them sooner than their drivers do.
+/// Leaves devices after a run without an error: to the next run if they are kept, else to the end of the process, which
+/// frees them sooner than their drivers do.
 pub fn leave(mut devices: Vec<ReadyDevice>) {
     devices.iter_mut().filter_map(|device| device.engine.rows.as_mut()).for_each(DeviceFeed::end);
+    if device::devices_are_kept() {
+        return devices.into_iter().for_each(|device| device.engine.into_session().keep());
+    }
     fft::tear_down();
     std::mem::forget(devices);
 }
