@@ -6,7 +6,7 @@
 use crate::error::{Error, Result};
 use crate::files::{InputSet, OutputFile, OutputKind};
 use crate::remark::{Doubt, DoubtKind, Remark};
-use crate::visible::visible_lines;
+use crate::visible::{visible, visible_lines};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use rustix::fs::{MemfdFlags, memfd_create};
 use rustix::io::fcntl_dupfd_cloexec;
@@ -99,6 +99,23 @@ fn is_count(line: &[u8]) -> bool {
     let line = String::from_utf8_lossy(line);
     let words: Vec<&str> = line.split_whitespace().collect();
     matches!(words[..], [count, "warning" | "warnings", "generated."] if count.bytes().all(|b| b.is_ascii_digit()))
+}
+
+/// Puts the name of a scan before every line of a message.
+fn about(scan: Option<&str>, text: &str) -> String {
+    match scan {
+        Some(scan) => text.lines().map(|line| format!("{scan}: {line}")).collect::<Vec<_>>().join("\n"),
+        None => text.to_owned(),
+    }
+}
+
+/// Prints the error with which one of several scans ended.
+pub fn failure_of(scan: &str, error: &Error) {
+    let (text, code) = (error.to_string(), error.exit_code());
+    match JSON.load(Relaxed) {
+        true => print(&json_line(&[("scan", json!(scan)), ("error", json!(text)), ("exit_code", json!(code))])),
+        false => print(&about(Some(scan), &format!("failed, exit code {code}: {}", indented(&clipped(&text))))),
+    }
 }
 
 /// Indents all lines of a message but the first, so that a line break in quoted text cannot begin another message.
@@ -240,6 +257,8 @@ pub struct Reporter {
     said: Mutex<Vec<String>>,
     doubts: Mutex<Vec<Doubt>>,
     strict: bool,
+    /// Name of the scan that messages are about, in a command that runs several.
+    scan: Option<String>,
     /// Progress that is displayed below all messages.
     bar: Mutex<Option<ProgressBar>>,
 }
@@ -281,8 +300,15 @@ impl Reporter {
             said: Mutex::default(),
             doubts: Mutex::default(),
             strict: false,
+            scan: None,
             bar: Mutex::default(),
         }
+    }
+
+    /// Returns the reporter with the name of the scan that its messages are about, if there are several.
+    pub fn about(mut self, scan: Option<&str>) -> Self {
+        self.scan = scan.map(str::to_owned);
+        self
     }
 
     /// Prints a message if the verbosity is at least `level`, and logs it; `name` is the name of a doubt.
@@ -293,10 +319,14 @@ impl Reporter {
         };
         // tables of the program have several lines; notes and warnings may quote other text
         let plain = if kind == "message" { text.to_owned() } else { indented(text) };
+        let plain = about(self.scan.as_deref(), &plain);
         if self.verbosity >= level {
-            let line = match (self.kind, name) {
-                (ProgressKind::Json, None) => json_line(&[(kind, json!(message))]),
-                (ProgressKind::Json, Some(name)) => json_line(&[(kind, json!(message)), ("name", json!(name))]),
+            let line = match self.kind {
+                ProgressKind::Json => {
+                    let scan = self.scan.iter().map(|scan| ("scan", json!(scan)));
+                    let name = name.into_iter().map(|name| ("name", json!(name)));
+                    json_line(&scan.chain([(kind, json!(message))]).chain(name).collect::<Vec<_>>())
+                }
                 _ => plain.clone(),
             };
             match &*self.bar.lock().unwrap_or_else(PoisonError::into_inner) {
@@ -376,7 +406,7 @@ impl Reporter {
     /// Displays a step before or after the computation of slices on a terminal, until the next one.
     pub fn stage(&self, what: &'static str) {
         if self.kind == ProgressKind::Bar {
-            let bar = ProgressBar::new_spinner().with_message(what);
+            let bar = ProgressBar::new_spinner().with_message(about(self.scan.as_deref(), what));
             bar.enable_steady_tick(Duration::from_millis(200));
             self.show(Some(bar));
         }
@@ -398,8 +428,10 @@ impl Reporter {
     pub fn progress<'a>(&'a self, slices: usize, updates: f64, clock: &'a StageClock) -> Progress<'a> {
         let bar = (self.kind == ProgressKind::Bar).then(|| {
             let bar = ProgressBar::with_draw_target(Some(slices as u64), ProgressDrawTarget::stderr());
-            let form = "reconstructing {bar:24} {pos}/{len} slices, {msg}";
-            bar.with_style(ProgressStyle::with_template(form).unwrap_or_else(|_| ProgressStyle::default_bar()))
+            let form = "{prefix}reconstructing {bar:24} {pos}/{len} slices, {msg}";
+            let scan = self.scan.as_ref().map(|scan| format!("{}: ", visible(scan)));
+            bar.with_prefix(scan.unwrap_or_default())
+                .with_style(ProgressStyle::with_template(form).unwrap_or_else(|_| ProgressStyle::default_bar()))
         });
         bar.iter().for_each(ProgressBar::tick);
         self.show(bar.clone());
@@ -452,14 +484,18 @@ impl Progress<'_> {
         match self.reporter.kind {
             ProgressKind::Plain if due || finished => {
                 let Progress { done, slices, .. } = self;
-                print(&format!("{done}/{slices} slices, {rate:.2} GU/s, {elapsed:.1} s, {left:.1} s left{limits}"));
+                let line = format!("{done}/{slices} slices, {rate:.2} GU/s, {elapsed:.1} s, {left:.1} s left{limits}");
+                print(&about(self.reporter.scan.as_deref(), &line));
                 self.last = Some(Instant::now());
             }
             ProgressKind::Json => {
-                let line = json!({
+                let mut line = json!({
                     "slices_done": self.done, "slices": self.slices, "gu_per_s": rate,
                     "seconds": elapsed, "seconds_left": left, "limit": limit.map(|stage| stage.to_string()),
                 });
+                if let Some(scan) = &self.reporter.scan {
+                    line["scan"] = json!(scan);
+                }
                 print(&line.to_string());
             }
             _ => {}

@@ -18,7 +18,7 @@ pub use identity::{DeviceIdentity, Identity, digest};
 pub use input::Input;
 pub use output::{Scaling, Values};
 pub use quantities::{MAX_ANGLE, parse_size, parse_time};
-pub use run_file::{FACTS, merge, run_file};
+pub use run_file::{FACTS, known_keys, merge, nearest_key, put_over, run_file};
 pub use scan::{AngleSource, Center, ScanRecipe, SliceGrid};
 pub use spans::{Ranges, Span};
 

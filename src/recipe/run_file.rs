@@ -58,8 +58,14 @@ pub fn merge(flags: ReconstructArgs, stop: &AtomicBool) -> Result<ReconstructArg
     Ok(args)
 }
 
+/// Puts keys in the place of those of the same name, and of those that contradict them.
+pub fn put_over(table: &mut toml::Table, over: toml::Table) {
+    give_way(table, &over);
+    table.extend(over);
+}
+
 /// Returns the keys that a run file may have: the long flags, except those about the run file itself.
-fn known_keys() -> Vec<String> {
+pub fn known_keys() -> Vec<String> {
     const NOT_KEYS: [&str; 6] = ["config", "save-config", "dry-run", "verbose", "quiet", "help"];
     crate::cli::Cli::command()
         .find_subcommand("reconstruct")
@@ -74,19 +80,20 @@ fn known_keys() -> Vec<String> {
         .unwrap_or_default()
 }
 
+/// Returns the key that is most like an unknown one, if any is.
+pub fn nearest_key(key: &str) -> Option<String> {
+    let distances = known_keys().into_iter().map(|name| (strsim::damerau_levenshtein(&name, key), name));
+    // no flag is nearly as long as that
+    let nearest = distances.filter(|_| key.len() < 64).min()?;
+    (nearest.0 <= 3).then_some(nearest.1)
+}
+
 fn check_keys(table: &toml::Table, path: &Path) -> Result<()> {
     let known = known_keys();
     for key in table.keys() {
         if key != FACTS && !known.contains(key) {
-            let nearest = known
-                .iter()
-                // no flag is nearly as long as that
-                .filter(|_| key.len() < 64)
-                .map(|name| (strsim::damerau_levenshtein(name, key), name))
-                .min()
-                .filter(|(distance, _)| *distance <= 3);
-            let hint = match nearest {
-                Some((_, name)) => format!("did you mean `{name}`?"),
+            let hint = match nearest_key(key) {
+                Some(name) => format!("did you mean `{name}`?"),
                 None => "keys are the flags' names without dashes in front, see fbp reconstruct --help".into(),
             };
             return Err(Error::usage(format!("--config {}: unknown key `{}`; {hint}", path.shown(), excerpt(key))));

@@ -49,11 +49,18 @@ use summary::Summary;
 ///
 /// `cancelled` is polled between pieces of work; a run that it stops leaves only whole slices behind.
 pub fn reconstruct(args: ReconstructArgs, cancelled: &AtomicBool) -> Result<()> {
+    reconstruct_scan(merge(args, cancelled)?, None, cancelled)
+}
+
+/// Runs a scan with flags that are merged with their run file; `name` is that of one of several scans.
+///
+/// # Errors
+/// The errors of a run.
+pub(super) fn reconstruct_scan(mut flags: ReconstructArgs, name: Option<&str>, cancelled: &AtomicBool) -> Result<()> {
     let start = Instant::now();
-    let mut flags = merge(args, cancelled)?;
     let remarks = add_measures(&flags.input, &mut flags.steps, flags.pixel_size.is_some())?;
     let job = Job::new(&flags)?;
-    let reporter = Reporter::of(&job.execution.messages)?;
+    let reporter = Reporter::of(&job.execution.messages)?.about(name);
     remarks.into_iter().for_each(|remark| reporter.remark(remark));
     // not while files are awaited: drivers take memory of every device
     let _search = job.execution.watch.is_none().then(|| DeviceSearch::begin(&job.execution.devices));

@@ -163,6 +163,16 @@ impl Facts {
         self.key.get("input").is_some_and(|input| input == fingerprint)
     }
 
+    /// Returns the doubts about the data of all slices.
+    pub fn all_doubts(&self) -> Vec<Doubt> {
+        self.doubts(&None)
+    }
+
+    /// Reports whether this process wrote the last entry.
+    pub fn is_of_this_process(&self) -> bool {
+        self.jobs.last().is_some_and(|job| job.process == std::process::id() && job.host == host())
+    }
+
     /// Returns the doubts of jobs about the data of slices of this shard, or of all slices.
     fn doubts(&self, shard: &Option<String>) -> Vec<Doubt> {
         let shares = |job: &&JobRecord| shard.is_none() || job.shard.is_none() || job.shard == *shard;
