@@ -54,6 +54,7 @@ fn ended(result: Result<()>) -> ExitCode {
 fn run(cli: Cli) -> Result<()> {
     match cli.command {
         Command::Reconstruct(args) => commands::reconstruct(*args, &*cancelled_by_signals()?),
+        Command::Batch(args) => commands::batch(*args, &*cancelled_by_signals()?),
         Command::Devices(args) => results(&commands::devices(&args)?),
         Command::Profiles { action } => results(&commands::profiles(&action)?),
         Command::Kernel(args) => results(&commands::kernel(&args)?),

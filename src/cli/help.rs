@@ -8,7 +8,7 @@ use strum::{Display, EnumString, IntoStaticStr, VariantArray};
 pub(super) const EXIT_CODES: &str = "\
 Exit codes:
    0  success
-   1  comparison outside the tolerance (compare), or incorrect kernel (bench, doctor)
+   1  not equal (compare), incorrect kernel (bench, doctor), or some scans failed (batch)
    2  usage: unknown flag or key, bad value, bad profile
    3  input: missing, corrupt or inconsistent files
    4  device or driver failed, or no kernel is correct on the device

@@ -1,5 +1,6 @@
 //! Declaration of the command line. From the rest of the crate it uses only the enums that flags take as values.
 
+mod batch;
 mod bench;
 mod center;
 mod compare;
@@ -21,6 +22,7 @@ mod steps;
 mod tune;
 mod values;
 
+pub use batch::BatchArgs;
 pub use bench::BenchArgs;
 pub use center::CenterArgs;
 pub use compare::CompareArgs;
@@ -42,6 +44,7 @@ pub use steps::{InputMeasures, StepArgs};
 pub use tune::TuneArgs;
 pub use values::Text;
 
+use batch::{BATCH, in_batch};
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{Parser, Subcommand};
 use help::EXIT_CODES;
@@ -63,6 +66,9 @@ pub enum Command {
     /// Reconstruct slices from sinograms or projections
     #[command(alias = "reco", after_help = EXIT_CODES)]
     Reconstruct(Box<ReconstructArgs>),
+    /// Reconstruct many scans, one after the other, with a page that shows all of them
+    #[command(after_help = BATCH, mut_args = in_batch)]
+    Batch(Box<BatchArgs>),
     /// List OpenCL devices, their capabilities, and the profile used for each
     Devices(DevicesArgs),
     /// List, print or check device profiles

@@ -1,5 +1,6 @@
 //! The commands, one file each.
 
+mod batch;
 mod bench;
 mod center;
 mod compare;
@@ -21,6 +22,7 @@ mod survey;
 mod trials;
 mod tune;
 
+pub use batch::batch;
 pub use bench::bench;
 pub use center::center;
 pub use compare::{compare, compare_stacks};

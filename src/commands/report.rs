@@ -1,5 +1,6 @@
 //! `fbp report`: the page about a finished run.
 
+use super::batch::batch_index;
 use super::reconstruct::{Overview, RecordFile, RunPage, Wanted};
 use crate::cli::ReportArgs;
 use crate::engine::{Finish, Source};
@@ -17,8 +18,16 @@ use std::sync::atomic::AtomicBool;
 /// Runs `fbp report`: writes the page from the record, the slices and, if it is still available, the input.
 pub fn report(args: &ReportArgs, cancelled: &AtomicBool) -> Result<()> {
     let reporter = Reporter::new(Messages::verbosity(args.verbose, args.quiet), ProgressKind::None, None)?;
-    let page = OutputFile::new("--output", &args.output, OutputKind::Html, &InputSet::new([args.run.as_path()]), None)?;
-    let path = record_of(&args.run)?;
+    if let Some(directory) = &args.index {
+        let page = batch_index(directory)?;
+        reporter.note(&format!("note: {} shows all scans", page.shown()));
+        return Ok(());
+    }
+    let (Some(run), Some(output)) = (&args.run, &args.output) else {
+        return Err(Error::usage("there is nothing to report; name the output of a run and --output FILE.html"));
+    };
+    let page = OutputFile::new("--output", output, OutputKind::Html, &InputSet::new([run.as_path()]), None)?;
+    let path = record_of(run)?;
     let record = RecordFile::read(&path)?;
     let job = Job::new(&record.flags)?;
     let target = target_of(&job, &path)?;

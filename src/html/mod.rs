@@ -21,13 +21,20 @@ pub const IMAGE_BYTES: usize = 6_600_000;
 pub struct PageKind {
     body: &'static str,
     script: &'static str,
+    /// Style in addition to that of all pages.
+    style: &'static str,
 }
 
 /// Page of a run: slices, sections, histogram, sinogram, axis, time, and the run itself.
-pub const RUN: PageKind = PageKind { body: include_str!("run.html"), script: include_str!("run.js") };
+pub const RUN: PageKind = PageKind { body: include_str!("run.html"), script: include_str!("run.js"), style: "" };
 
 /// Page of trial slices about several axes.
-pub const TRIALS: PageKind = PageKind { body: include_str!("trials.html"), script: include_str!("trials.js") };
+pub const TRIALS: PageKind =
+    PageKind { body: include_str!("trials.html"), script: include_str!("trials.js"), style: "" };
+
+/// Page of all scans of a batch.
+pub const BATCH: PageKind =
+    PageKind { body: include_str!("batch.html"), script: include_str!("batch.js"), style: include_str!("batch.css") };
 
 /// Markup that all pages have in common.
 const FRAME: &str = include_str!("page.html");
@@ -58,7 +65,7 @@ fn assembled(kind: &PageKind, title: &str, data: &str) -> String {
     let part = |name: &str| match name {
         "title" => escaped(title),
         "software" => SOFTWARE.to_owned(),
-        "style" => STYLE.to_owned(),
+        "style" => [STYLE, kind.style].concat(),
         "body" => kind.body.to_owned(),
         "data" => data.clone(),
         "script" => script.clone(),
@@ -94,7 +101,7 @@ mod tests {
     #[test]
     fn data_cannot_leave_their_element() {
         let hostile = json!({ "path": "</script><script>alert(1)</script><!-- {{style}}" });
-        for kind in [RUN, TRIALS] {
+        for kind in [RUN, TRIALS, BATCH] {
             let page = page(&kind, &hostile);
             assert!(page.contains("<title>a &lt; b &amp; c</title>") && !page.contains("alert(1)</script>"));
             let (_, rest) = page.split_once(r#"<script type="application/json" id="data">"#).unwrap();
@@ -105,7 +112,7 @@ mod tests {
 
     #[test]
     fn pages_ask_for_nothing() {
-        for kind in [RUN, TRIALS] {
+        for kind in [RUN, TRIALS, BATCH] {
             let page = page(&kind, &json!({}));
             assert!(page.contains("default-src 'none'"));
             for word in ["src=\"http", "href=\"http", "@import", "fetch(", "XMLHttpRequest", "url(http"] {

@@ -92,6 +92,22 @@ pub fn write_montage(file: &OutputFile, panels: &[Panel]) -> Result<()> {
     write(file, &montage)
 }
 
+/// Returns a PNG of an image without its texts, shrunk so that no side has more than `side` pixels, with a contrast as in
+/// [`write_preview`].
+///
+/// # Errors
+/// Errors of the encoder.
+pub fn thumbnail(panel: &Panel, side: usize) -> std::io::Result<Vec<u8>> {
+    let longest = panel.width.max(panel.height).max(side);
+    let scaled = |length: usize| (length * side / longest).max(1);
+    let (width, height) = match longest == side {
+        true => (panel.width, panel.height),
+        false => (scaled(panel.width), scaled(panel.height)),
+    };
+    let values = resample(panel, width, height);
+    encode(&Canvas { width, height, pixels: greys(&values, contrast(&values)) })
+}
+
 /// Returns the height of the lowest panel after checking all of them.
 fn lowest(path: &Path, panels: &[Panel]) -> Result<usize> {
     for panel in panels {

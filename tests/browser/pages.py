@@ -1,4 +1,4 @@
-"""The pages of `fbp reconstruct --report`, `fbp report` and `fbp center --sweep`, as a browser shows them.
+"""The pages of `fbp reconstruct --report`, `fbp report`, `fbp batch` and `fbp center --sweep`, as a browser shows them.
 
     pages.py FBP WORK AXE [PICTURES]
 
@@ -224,12 +224,39 @@ def trials_page(browser, work, fbp):
     check("and makes the slice that was chosen", same)
 
 
+def batch_page(browser, work):
+    """Order, filters and links of the page of all scans, by keys alone."""
+    browser.open(work / "rec/index.html")
+    rows = lambda: browser.js("return [...document.querySelectorAll('#scans tbody th')].map((cell) => cell.firstChild.textContent)")
+    head = lambda name: browser.js("return [...document.querySelectorAll('#scans thead button')].find((b) => b.textContent === arguments[0])", name)
+    check("scans are in the order of their numbers", rows() == ["a2", "a10", "b <i>", "empty"], rows())
+    head("Scan").send_keys(Keys.ENTER)
+    check("a column sorts in the other direction", rows() == ["empty", "b <i>", "a10", "a2"], rows())
+    said = browser.js("return document.activeElement.textContent + document.activeElement.parentElement.getAttribute('aria-sort')")
+    check("the column keeps the focus and says its order", said == "Scandescending", said)
+    head("State").send_keys(Keys.ENTER)
+    check("failed scans are first by state", rows()[0] == "empty", rows())
+    message = browser.js("return document.querySelector('#scans .message').textContent")
+    check("an error has its exit code and advice", message.startswith("Exit code 3: ") and ";" in message, message)
+    browser.find("text").send_keys("empty")
+    check("a text filters", rows() == ["empty"] and browser.find("count").text == "1 of 4 scans", rows())
+    browser.find("text").send_keys(Keys.BACKSPACE * 5)
+    browser.find("state").send_keys("done")
+    check("a state filters", len(rows()) == 3, rows())
+    check("a done scan has a picture", browser.js("return document.querySelectorAll('#scans img').length") == 3)
+    axis = browser.js("return document.querySelectorAll('#scans tbody tr')[0].children[3].textContent")
+    check("the axis has its uncertainty", "\u00b1" in axis, axis)
+    browser.quiet(work / "rec/index.html")
+    browser.driver.find_element(By.LINK_TEXT, "b <i>").send_keys(Keys.ENTER)
+    browser.until("document.body.dataset.ready && document.getElementById('slices-slider')", "a name leads to the page of its scan")
+
+
 def scans(fbp, work):
     """The runs that the pages are about, on a processor."""
 
-    def run(arguments):
+    def run(arguments, code=0):
         done = subprocess.run([fbp, *arguments.split()], cwd=work, capture_output=True, text=True)
-        check(f"fbp {arguments.split()[0]}", done.returncode == 0, f"{arguments}: {done.stderr}")
+        check(f"fbp {arguments.split()[0]}", done.returncode == code, f"{arguments}: {done.stderr}")
 
     fields = "--flats scan/flats --darks scan/darks"
     run(f"phantom --kind asymmetric --size 256 --slices 24 --projections 240 --as projections --photons 20000 --center 131.4 --output scan/projections {fields}")
@@ -243,6 +270,11 @@ def scans(fbp, work):
     run("report slices --output again.html")
     run(f"center {scan} --sweep 127..136:0.5 --output trials.html")
     run(f"center {scan} --sweep 127..136:0.5 --output trials")
+    for name in ["a2", "a10", "b"]:
+        run(f"phantom --kind asymmetric --size 64 --slices 3 --projections 48 --noise 0.01 --as projections --output night/{name}")
+    (work / "night/b").rename(work / "night/b <i>")
+    (work / "night/empty").mkdir()
+    run("batch night/* --center auto --device cpu --output rec/{name} --report rec/{name}.html", 1)
     run("phantom --kind discs --size 600 --slices 12 --projections 60 --noise 0.5 --output sinograms")
     run("reconstruct --sinograms sinograms --device cpu --output large --report large.html")
     run("reconstruct --sinograms sinograms --device cpu --size 512 --rows 0..10 --output full --report full.html")
@@ -256,8 +288,9 @@ def main():
         run_page(browser, work)
         large_page(browser, work)
         trials_page(browser, work, fbp)
-        for name in ["run.html", "trials.html"]:
-            for width, scheme in [(WIDE, "light"), (WIDE, "dark"), (PHONE, "light"), (PHONE, "dark")]:
+        batch_page(browser, work)
+        for name in ["run.html", "trials.html", "rec/index.html"]:
+            for width, scheme in [(WIDE, "light"), (WIDE, "dark"), (PHONE, "light"), (PHONE, "dark"), (375, "light")]:
                 browser.sound(work / name, width, scheme)
         if len(sys.argv) > 4:
             pictures = Path(sys.argv[4])

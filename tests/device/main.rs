@@ -4,6 +4,7 @@
 mod support;
 
 mod bad_input;
+mod batch;
 mod behaviour;
 mod bench;
 mod binning;

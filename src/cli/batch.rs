@@ -1,0 +1,60 @@
+//! `fbp batch`.
+
+use super::ReconstructArgs;
+use super::values::words;
+use crate::phantom::PageLayout;
+use clap::{Arg, Args};
+use std::path::PathBuf;
+
+/// Examples and the exit codes of a batch, shown below its help.
+pub(super) const BATCH: &str = "\
+Examples:
+  fbp batch 'night/*.h5' --center auto --output 'rec/{name}' --report 'rec/{name}.html'
+      every HDF5 file of a night; rec/index.html shows all scans, also those that failed
+  fbp batch 'night/*.h5' --config run.toml --scans scans.csv --output 'rec/{name}' --resume
+      goes on after a stop; scans.csv has other flags for some scans (name,center,rows)
+  fbp batch 'night/*/projections' --flats night/flats --darks night/darks --scans names.toml \\
+      --output 'rec/{name}.zarr' --shard auto
+      one task of a Slurm array: its share of the scans
+
+Exit codes: 0 if all scans are done, 1 if some failed; if all failed, that of the first one;
+75 if a signal stopped the batch: run it again with --resume. See fbp help exit-codes.";
+
+/// Flags of `fbp batch`: those of `fbp reconstruct`, which hold for every scan, and which scans there are.
+#[derive(Args, Debug)]
+pub struct BatchArgs {
+    /// Scans: HDF5 files, or directories and stacks of the files that --projections takes; paths, globs in quotes, or
+    /// 'list FILE' with a path per line
+    #[arg(value_name = "SCANS", required_unless_present = "table")]
+    pub scans: Vec<String>,
+    /// Table of scans with flags of their own: the column or key `name`, and any flags of fbp reconstruct, which take
+    /// precedence over all others; a row with an input is a scan, too
+    #[arg(long = "scans", value_name = "FILE.csv|FILE.toml", help_heading = "Scans")]
+    pub table: Option<PathBuf>,
+    /// What scans that are not HDF5 files consist of [default: the one that the run file names, else projections]
+    #[arg(long = "as", value_parser = words::<PageLayout>(), help_heading = "Scans")]
+    pub layout: Option<PageLayout>,
+    /// Go on as with --resume, and repeat failed scans
+    #[arg(long, conflicts_with = "overwrite", help_heading = "Scans")]
+    pub retry_failed: bool,
+    #[command(flatten)]
+    pub run: ReconstructArgs,
+}
+
+/// Returns a flag of `fbp reconstruct` as `fbp batch` takes it.
+pub(super) fn in_batch(flag: Arg) -> Arg {
+    match flag.get_id().as_str() {
+        "sinograms" | "projections" | "hdf5" | "raw" | "save_config" => flag.hide(true),
+        "output" => flag.help(
+            "Output of each scan, as for fbp reconstruct, where {name} stands for the name of the scan: 'rec/{name}', \
+             'rec/{name}.h5'; {name} also works in --report, --preview, --histogram, --sections, --log, --flats, \
+             --flats2, --darks, --angles and --center-shifts",
+        ),
+        "overwrite" => flag.help("Do all scans again, and replace what earlier runs wrote"),
+        "resume" => flag.help("Go on with an earlier batch: keep scans that are done, and complete slices of others"),
+        "shard" => flag.help(
+            "This job's share of the scans, counted from 0, or auto: the index in a Slurm array or the rank under srun",
+        ),
+        _ => flag,
+    }
+}
