@@ -130,6 +130,7 @@ const states = STATES.map((state) => [state, DATA.scans.filter((scan) => scan.st
 const present = states.filter(([, number]) => number > 0);
 byId("title").textContent = `${DATA.scans.length} scans`;
 byId("subtitle").textContent = `${present.map(([state, number]) => `${number} ${state}`).join(", ")} \u2013 ${DATA.directory}`;
+byId("missing").append(...DATA.missing.map((why) => make("li", { class: "warning" }, `Scans of another job are missing: ${why}`)));
 byId("state").append(...present.map(([state, number]) => make("option", { value: state }, `${state} (${number})`)));
 for (const [id, event] of [["text", "input"], ["state", "change"], ["doubts", "change"]]) byId(id).addEventListener(event, show);
 byId("footer").textContent = `Made by ${DATA.software} from the states of ${DATA.jobs} ${DATA.jobs === 1 ? "job" : "jobs"}, last changed ${DATA.updated}. Load the page again to see what has changed since.`;

@@ -36,6 +36,10 @@ pub const TRIALS: PageKind =
 pub const BATCH: PageKind =
     PageKind { body: include_str!("batch.html"), script: include_str!("batch.js"), style: include_str!("batch.css") };
 
+/// Page of a scan of a batch that failed.
+pub const FAILURE: PageKind =
+    PageKind { body: include_str!("failure.html"), script: include_str!("failure.js"), style: "" };
+
 /// Markup that all pages have in common.
 const FRAME: &str = include_str!("page.html");
 /// Style that all pages have in common.
@@ -101,7 +105,7 @@ mod tests {
     #[test]
     fn data_cannot_leave_their_element() {
         let hostile = json!({ "path": "</script><script>alert(1)</script><!-- {{style}}" });
-        for kind in [RUN, TRIALS, BATCH] {
+        for kind in [RUN, TRIALS, BATCH, FAILURE] {
             let page = page(&kind, &hostile);
             assert!(page.contains("<title>a &lt; b &amp; c</title>") && !page.contains("alert(1)</script>"));
             let (_, rest) = page.split_once(r#"<script type="application/json" id="data">"#).unwrap();
@@ -112,7 +116,7 @@ mod tests {
 
     #[test]
     fn pages_ask_for_nothing() {
-        for kind in [RUN, TRIALS, BATCH] {
+        for kind in [RUN, TRIALS, BATCH, FAILURE] {
             let page = page(&kind, &json!({}));
             assert!(page.contains("default-src 'none'"));
             for word in ["src=\"http", "href=\"http", "@import", "fetch(", "XMLHttpRequest", "url(http"] {

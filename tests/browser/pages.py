@@ -237,7 +237,7 @@ def batch_page(browser, work):
     head("State").send_keys(Keys.ENTER)
     check("failed scans are first by state", rows()[0] == "empty", rows())
     message = browser.js("return document.querySelector('#scans .message').textContent")
-    check("an error has its exit code and advice", message.startswith("Exit code 3: ") and ";" in message, message)
+    check("an error has its exit code and what was expected", message.startswith("Exit code 3: ") and "expected files named" in message, message)
     browser.find("text").send_keys("empty")
     check("a text filters", rows() == ["empty"] and browser.find("count").text == "1 of 4 scans", rows())
     browser.find("text").send_keys(Keys.BACKSPACE * 5)
@@ -289,7 +289,7 @@ def main():
         large_page(browser, work)
         trials_page(browser, work, fbp)
         batch_page(browser, work)
-        for name in ["run.html", "trials.html", "rec/index.html"]:
+        for name in ["run.html", "trials.html", "rec/index.html", "rec/empty.html"]:
             for width, scheme in [(WIDE, "light"), (WIDE, "dark"), (PHONE, "light"), (PHONE, "dark"), (375, "light")]:
                 browser.sound(work / name, width, scheme)
         if len(sys.argv) > 4:

@@ -78,6 +78,12 @@ fn a_night_with_broken_scans_ends_with_the_slices_of_single_runs() {
         assert!(scan["error"]["message"].as_str().unwrap().contains(word), "{scan}");
     }
     assert_eq!(lab.read_text("rec/taken"), "precious");
+    // a failed scan has a page, with its input and a run file
+    let failure = page(&lab, "rec/off.html");
+    assert_eq!((&scans["off"]["page"], &failure["error"]), (&"off.html".into(), &scans["off"]["error"]));
+    assert!(failure["contents"].as_str().unwrap().contains("16") && failure["picture"]["png"].is_string());
+    assert!(failure["run"].as_str().unwrap().contains("projections = \"night/off\""), "{failure}");
+    assert!(page(&lab, "rec/damaged.html")["contents"].as_str().unwrap().contains("p_0003.tif"));
     // the keys that other programs may rely on
     let counts = &whole_state["counts"];
     assert_eq!((&counts["done"], &counts["failed"], &whole_state["shard"]), (&3.into(), &4.into(), &Value::Null));
@@ -132,6 +138,13 @@ fn a_night_with_broken_scans_ends_with_the_slices_of_single_runs() {
     fs::remove_file(lab.path("elsewhere/index.html")).unwrap();
     lab.ok("report --index elsewhere");
     assert_eq!(page(&lab, "elsewhere/index.html")["scans"].as_array().unwrap().len(), 7);
+    // the state of another job that cannot be read is named
+    lab.text("elsewhere/batch-0-of-2.json", "{}");
+    lab.ok("report --index elsewhere");
+    let data = page(&lab, "elsewhere/index.html");
+    assert!(
+        data["scans"].as_array().unwrap().len() == 7 && data["missing"][0].as_str().unwrap().contains("0-of-2.json")
+    );
     lab.fails("report --index night", 3, &["night", "batch.json"]);
 }
 

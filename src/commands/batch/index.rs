@@ -41,6 +41,8 @@ struct IndexData {
     directory: String,
     updated: String,
     jobs: usize,
+    /// Why the states of other jobs are missing.
+    missing: Vec<String>,
     scans: Vec<IndexRow>,
 }
 
@@ -86,7 +88,7 @@ impl Index {
     pub fn make(&mut self) -> Result<()> {
         let start = Instant::now();
         let _lock = Lock::wait(&self.directory.join(format!(".{PAGE}.fbp-lock")))?;
-        let data = gathered(&self.directory)?;
+        let data = gathered(&self.directory);
         let failed = data.scans.iter().filter(|row| row.entry.state == ScanState::Failed).count();
         let title = match failed {
             0 => format!("{} scans", data.scans.len()),
@@ -115,12 +117,19 @@ pub fn batch_index(directory: &Path) -> Result<PathBuf> {
 }
 
 /// Collects the scans of all jobs, by their names; of one that several jobs know, the last attempt counts.
-fn gathered(directory: &Path) -> Result<IndexData> {
+fn gathered(directory: &Path) -> IndexData {
     let files = state_files(directory);
+    let mut missing = Vec::new();
     let mut scans: BTreeMap<String, (ScanEntry, Option<String>)> = BTreeMap::new();
     let (mut updated, mut place) = (String::new(), String::new());
     for path in &files {
-        let state = BatchState::read(path)?;
+        let state = match BatchState::read(path) {
+            Ok(state) => state,
+            Err(error) => {
+                missing.push(error.to_string());
+                continue;
+            }
+        };
         if state.updated >= updated {
             (updated, place) = (state.updated.clone(), state.directory.display().to_string());
         }
@@ -145,7 +154,7 @@ fn gathered(directory: &Path) -> Result<IndexData> {
     };
     let mut scans: Vec<IndexRow> = scans.into_values().map(row).collect();
     scans.sort_by(|a, b| crate::source::natural(&a.entry.name, &b.entry.name));
-    Ok(IndexData { software: SOFTWARE, directory: place, updated, jobs: files.len(), scans })
+    IndexData { software: SOFTWARE, directory: place, updated, jobs: files.len() - missing.len(), missing, scans }
 }
 
 /// Reads a thumbnail; `None` if it is not there.

@@ -1,6 +1,7 @@
 //! `fbp batch`: many scans, one after the other, each as `fbp reconstruct` runs it, with a file of their states and a page
 //! that shows all of them.
 
+mod failure;
 mod index;
 mod night;
 mod runs;
@@ -43,17 +44,21 @@ pub fn batch(args: BatchArgs, cancelled: &AtomicBool) -> Result<()> {
     if kept > 0 {
         reporter.note(&format!("{kept} of {} scans are done or have failed before", batch.runs.len()));
     }
+    let mut printed = Ok(());
     for place in todo {
         let run = &batch.runs[place];
         if cancelled.load(Relaxed) {
             break;
         }
-        attempt(run, &batch, &mut night, cancelled)?;
+        let line = attempt(run, &batch, &mut night, cancelled, &reporter);
+        // scans go on without it
+        printed = printed.and_then(|()| results(&line));
         if night.entry(run).is_some_and(|entry| entry.state == ScanState::Stopped) {
             break;
         }
     }
-    night.finish()?;
+    night.write()?;
+    printed?;
     verdict(&batch, &night)
 }
 
@@ -64,21 +69,22 @@ fn plan(run: &ScanRun, cancelled: &AtomicBool) -> Result<()> {
     results("\n")
 }
 
-/// Runs a scan, and writes what became of it.
-///
-/// # Errors
-/// [`Error::Output`] when the state or the page cannot be written, and when stdout cannot.
-fn attempt(run: &ScanRun, batch: &BatchRuns, night: &mut Night, cancelled: &AtomicBool) -> Result<()> {
-    night.begin(run)?;
+/// Runs a scan, writes what became of it, and returns its line for stdout. A state or a page that cannot be written stops
+/// no scan: both are written again after the next one.
+fn attempt(run: &ScanRun, batch: &BatchRuns, night: &mut Night, cancelled: &AtomicBool, reporter: &Reporter) -> String {
+    let told = |written: Result<()>| {
+        written.unwrap_or_else(|error| reporter.note(&format!("warning: {error}; the scans go on")));
+    };
+    told(night.begin(run));
     let start = Instant::now();
     let flags = night.flags(run, batch.resume);
     let outcome = flags.and_then(|flags| reconstruct_scan(flags, Some(&run.name), cancelled));
     if let Err(error) = &outcome {
         failure_of(&run.name, error);
     }
-    night.end(run, &outcome, start.elapsed().as_secs_f64())?;
+    told(night.end(run, &outcome, start.elapsed().as_secs_f64()));
     let width = batch.runs.iter().map(|run| run.name.chars().count()).max().unwrap_or(0).min(40);
-    night.entry(run).map_or(Ok(()), |entry| results(&row(entry, width)))
+    night.entry(run).map(|entry| row(entry, width)).unwrap_or_default()
 }
 
 /// Returns the line about a scan on stdout.

@@ -1,5 +1,6 @@
 //! The state of a job of a batch while it runs: its file, the page, and what is to do.
 
+use super::failure::write_failure;
 use super::index::Index;
 use super::runs::{BatchRuns, ScanRun, make_directory};
 use super::state::{AxisEntry, BatchState, ScanEntry, ScanError, ScanState, now, state_file};
@@ -150,7 +151,6 @@ impl Night {
         let record = record.filter(|record| outcome.is_ok() || record.facts.is_of_this_process());
         let picture =
             run.target.as_ref().zip(record.as_ref()).and_then(|(target, record)| self.picture(run, target, record));
-        let (directory, began) = (self.state.directory.clone(), self.began);
         self.change(run, |entry| {
             entry.seconds = Some(seconds);
             entry.state = match outcome {
@@ -175,28 +175,37 @@ impl Night {
                 }
             }
             entry.thumbnail = picture;
-            let is_new = |path: &&PathBuf| {
-                let changed = fs::metadata(path).and_then(|meta| meta.modified());
-                outcome.is_ok() || changed.is_ok_and(|changed| changed >= began)
-            };
-            let page = run.page.as_ref().filter(|page| page.is_file()).filter(is_new);
-            entry.page = page.and_then(|page| Some(from(&directory, &absolute(page).ok()?)));
         });
+        let page = self.page_of(run, outcome);
+        self.change(run, |entry| entry.page = page);
         self.state.write(&self.file)?;
         self.index.refresh()
     }
 
-    /// Makes the page for the last time.
+    /// Writes the state and the page.
     ///
     /// # Errors
-    /// [`Error::Output`] when it cannot be written.
-    pub fn finish(&mut self) -> Result<()> {
-        self.write()
-    }
-
-    fn write(&mut self) -> Result<()> {
+    /// [`Error::Output`] when they cannot be written.
+    pub fn write(&mut self) -> Result<()> {
         self.state.write(&self.file)?;
         self.index.make()
+    }
+
+    /// Returns the page of a scan that has ended, from the directory of the state. A failed scan gets one unless it has
+    /// left trial slices in its place.
+    fn page_of(&self, run: &ScanRun, outcome: &Result<()>) -> Option<PathBuf> {
+        let page = run.page.as_deref()?;
+        let changed = || fs::metadata(page).and_then(|meta| meta.modified());
+        let is_new = || changed().is_ok_and(|changed| changed >= self.began);
+        let entry = self.entry(run)?;
+        if let (Some(error), ScanState::Failed, false) = (&entry.error, entry.state, is_new()) {
+            // nothing depends on it, and the page of all scans has the error, too
+            write_failure(run, page, error, &entry.doubts).ok()?;
+        }
+        if outcome.is_err() && !is_new() {
+            return None;
+        }
+        Some(from(&self.state.directory, &absolute(page).ok()?))
     }
 
     fn change(&mut self, run: &ScanRun, change: impl FnOnce(&mut ScanEntry)) {
