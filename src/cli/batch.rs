@@ -7,7 +7,7 @@ use clap::{Arg, Args};
 use std::path::PathBuf;
 
 /// Examples and the exit codes of a batch, shown below its help.
-pub(super) const BATCH: &str = "\
+pub(super) const BATCH_HELP: &str = "\
 Examples:
   fbp batch 'night/*.h5' --center auto --output 'rec/{name}' --report 'rec/{name}.html'
       every HDF5 file of a night; rec/index.html shows all scans, also those that failed

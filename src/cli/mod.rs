@@ -44,7 +44,7 @@ pub use steps::{InputMeasures, StepArgs};
 pub use tune::TuneArgs;
 pub use values::Text;
 
-use batch::{BATCH, in_batch};
+use batch::{BATCH_HELP, in_batch};
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{Parser, Subcommand};
 use help::EXIT_CODES;
@@ -67,7 +67,7 @@ pub enum Command {
     #[command(alias = "reco", after_help = EXIT_CODES)]
     Reconstruct(Box<ReconstructArgs>),
     /// Reconstruct many scans, one after the other, with a page that shows all of them
-    #[command(after_help = BATCH, mut_args = in_batch)]
+    #[command(after_help = BATCH_HELP, mut_args = in_batch)]
     Batch(Box<BatchArgs>),
     /// List OpenCL devices, their capabilities, and the profile used for each
     Devices(DevicesArgs),

@@ -157,7 +157,7 @@ fn a_night_of_failures_ends_with_the_first_of_them() {
     assert!(err.contains("all 2 scans failed, the first is empty"), "{err}");
     let (_, err) =
         ends(&lab, "batch sin --as sinograms --center 15.5 --output rec2/{name} --device nothing-like-it", 4);
-    assert!(err.contains("all 1 scans failed"), "{err}");
+    assert!(err.contains("all 1 scans failed, the first is sin"), "{err}");
 }
 
 const TALL: Scan = Scan { width: 32, projections: 16, slices: 12, overall: 180.0 };

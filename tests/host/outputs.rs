@@ -28,7 +28,7 @@ const FLAGS: &[(&str, &[&str], Use)] = &[
     ("reconstruct", &["report"], Use::Writes(&["json", "html"], &[])),
     ("reconstruct", &["save_config"], Use::Writes(&["toml"], &[])),
     ("reconstruct", &["log"], Use::Writes(&["log"], &[])),
-    ("batch", &["scans", "table"], Use::Reads),
+    ("batch", &["table"], Use::Reads),
     ("batch", &["sinograms", "projections", "hdf5", "raw", "flats", "flats2", "darks"], Use::Reads),
     ("batch", &["angles", "center_shifts", "config", "profile"], Use::Reads),
     // each scan is a run

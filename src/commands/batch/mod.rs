@@ -73,7 +73,9 @@ fn plan(run: &ScanRun, cancelled: &AtomicBool) -> Result<()> {
 /// no scan: both are written again after the next one.
 fn attempt(run: &ScanRun, batch: &BatchRuns, night: &mut Night, cancelled: &AtomicBool, reporter: &Reporter) -> String {
     let told = |written: Result<()>| {
-        written.unwrap_or_else(|error| reporter.note(&format!("warning: {error}; the scans go on")));
+        written.unwrap_or_else(|error| {
+            reporter.note(&format!("warning: {error}; free some space: the other scans go on"))
+        });
     };
     told(night.begin(run));
     let start = Instant::now();
@@ -121,15 +123,15 @@ fn verdict(batch: &BatchRuns, night: &Night) -> Result<()> {
     }
     let first = entries.iter().find_map(|entry| Some((entry, entry.error.as_ref()?)));
     let Some((entry, error)) = first.filter(|_| failed > 0) else { return Ok(()) };
-    let advice = format!(
-        "the first is {}; {} says what is wrong with each; correct it, and run again with --retry-failed",
+    let which = if done > 0 { format!("{failed} of {}", entries.len()) } else { format!("all {failed}") };
+    let text = format!(
+        "{which} scans failed, the first is {}; correct what {} says of each, and run again with --retry-failed",
         entry.name,
         night.page().display()
     );
     if done > 0 {
-        return Err(Error::CheckFailed(format!("{failed} of {} scans failed, {advice}", entries.len())));
+        return Err(Error::CheckFailed(text));
     }
-    let text = format!("all {failed} scans failed, {advice}");
     Err(match error.exit_code {
         2 => Error::Usage(text),
         3 => Error::Input(text),

@@ -89,7 +89,7 @@ impl BatchRuns {
                 "--output: missing, expected the output of each scan, such as 'rec/{NAME}': {OUTPUT_FORMS}"
             )));
         }
-        let mut written = Written::default();
+        let mut written = WrittenFiles::default();
         let runs = scans.iter().map(|scan| {
             let row = rows.iter().find(|row| row.name == scan.name);
             let mut flags = common.clone();
@@ -101,12 +101,11 @@ impl BatchRuns {
             put_name(&mut flags, &scan.name);
             written.add(&flags, &scan.name)?;
             let run = ScanRun::new(scan, flags, &merged);
-            let of_row = |error| match (error, row) {
-                (Error::Usage(text), Some(row)) => Error::Usage(format!("{}: {text}", row.place)),
-                (Error::Usage(text), None) => Error::Usage(format!("scan {}: {text}", scan.name)),
-                (error, _) => error,
-            };
-            run.map_err(of_row)
+            let place = row.map_or_else(|| format!("scan {}", scan.name), |row| row.place.clone());
+            run.map_err(|error| match error {
+                Error::Usage(text) => Error::Usage(format!("{place}: {text}")),
+                error => error,
+            })
         });
         let runs: Vec<ScanRun> = runs.collect::<Result<_>>()?;
         let (all, shard) = (runs.len(), shard.transpose()?);
@@ -169,7 +168,7 @@ fn refuse_inputs(flags: &ReconstructArgs) -> Result<()> {
     }
     if flags.save_config.is_some() {
         return Err(Error::usage(
-            "--save-config: fbp batch has no such flag; the record beside every output, such as fbp-run.toml, is a run file",
+            "--save-config: leave it out: the record beside every output, such as fbp-run.toml, is a run file",
         ));
     }
     Ok(())
@@ -235,9 +234,9 @@ fn put_name(flags: &mut Table, name: &str) {
 
 /// The scan that writes each file.
 #[derive(Default)]
-struct Written(HashMap<String, String>);
+struct WrittenFiles(HashMap<String, String>);
 
-impl Written {
+impl WrittenFiles {
     /// Adds the files of a scan.
     fn add(&mut self, flags: &Table, scan: &str) -> Result<()> {
         for key in WRITTEN {

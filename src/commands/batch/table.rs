@@ -165,7 +165,10 @@ fn flags_of<'a>(
 fn of_toml(text: &str, path: &Path) -> Result<Vec<ScanRow>> {
     let wrong = |e: toml::de::Error| {
         let message = excerpt_of_lines(e.to_string().trim_end());
-        Error::usage(format!("--scans {}: {message}\nwrite it as TOML, with [[scan]] before each scan", path.shown()))
+        Error::usage(format!(
+            "--scans {}: {message}\nwrite it like a run file, with [[scan]] before each scan",
+            path.shown()
+        ))
     };
     let line = |at: usize| place(path, text[..at].lines().count().max(1) + usize::from(text[..at].ends_with('\n')));
     let document = DeTable::parse(text).map_err(wrong)?;
@@ -252,7 +255,7 @@ mod tests {
             ("s.toml", "[[scan]]\ncenter = 3\n", &["line 1", "no name"]),
             ("s.toml", "\nname = \"a\"\n", &["line 2", "[[scan]]"]),
             ("s.toml", "[[scan]]\nname = \"a\"\nsize = \"big\"\n", &["line 1", "size"]),
-            ("s.toml", "[[scan]\n", &["TOML"]),
+            ("s.toml", "[[scan]\n", &["like a run file"]),
             ("s.txt", "", &[".csv or .toml"]),
         ] {
             let text = table(name, text).unwrap_err();
