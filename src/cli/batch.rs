@@ -13,9 +13,8 @@ Examples:
       every HDF5 file of a night; rec/index.html shows all scans, also those that failed
   fbp batch 'night/*.h5' --config run.toml --scans scans.csv --output 'rec/{name}' --resume
       goes on after a stop; scans.csv has other flags for some scans (name,center,rows)
-  fbp batch 'night/*/projections' --flats night/flats --darks night/darks --scans names.toml \\
-      --output 'rec/{name}.zarr' --shard auto
-      one task of a Slurm array: its share of the scans
+  fbp batch 'night/{name}/tomo' --flats 'night/{name}/flat' --darks dark --output 'rec/{name}.zarr' --shard auto
+      directories of TIFF files; one task of a Slurm array does its share of the scans
 
 Exit codes: 0 if all scans are done, 1 if some failed; if all failed, that of the first one;
 75 if a signal stopped the batch: run it again with --resume. See fbp help exit-codes.";
@@ -23,8 +22,8 @@ Exit codes: 0 if all scans are done, 1 if some failed; if all failed, that of th
 /// Flags of `fbp batch`: those of `fbp reconstruct`, which hold for every scan, and which scans there are.
 #[derive(Args, Debug)]
 pub struct BatchArgs {
-    /// Scans: HDF5 files, or directories and stacks of the files that --projections takes; paths, globs in quotes, or
-    /// 'list FILE' with a path per line
+    /// Scans: HDF5 files, or directories and stacks of the files that --projections takes; paths, globs in quotes, in which
+    /// {name} is a * that stands for the name, or 'list FILE' with a path per line
     #[arg(value_name = "SCANS", required_unless_present = "table")]
     pub scans: Vec<String>,
     /// Table of scans with flags of their own: the column or key `name`, and any flags of fbp reconstruct, which take

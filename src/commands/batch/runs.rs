@@ -1,6 +1,6 @@
 //! The runs of a batch: the flags of each scan, and checks before the first one begins.
 
-use super::scans::{ListedScan, check_name, is_hdf5, listed};
+use super::scans::{ListedScan, NAME, check_name, is_hdf5, listed};
 use super::table::{self, ScanRow};
 use crate::cli::{BatchArgs, ReconstructArgs};
 use crate::error::{Error, Result};
@@ -16,9 +16,6 @@ use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 use toml::{Table, Value};
-
-/// What stands for the name of a scan in the value of a flag.
-const NAME: &str = "{name}";
 
 /// Flags that name the input of one scan.
 const INPUTS: [&str; 4] = ["hdf5", "projections", "sinograms", "raw"];
@@ -252,7 +249,7 @@ impl WrittenFiles {
                         "--{key}: {} would be written for {other} and for {scan}; write {NAME} where the name of the scan \
                          belongs, as in --{key} 'rec/{NAME}{}'",
                         excerpt(path),
-                        Path::new(path).extension().map(|e| format!(".{}", e.display())).unwrap_or_default()
+                        Path::new(path).extension().map(|e| format!(".{}", e.to_string_lossy())).unwrap_or_default()
                     )));
                 }
             }

@@ -16,6 +16,9 @@ pub(super) struct ListedScan {
     pub input: String,
 }
 
+/// What stands for the name of a scan, in an argument and in the values of flags.
+pub(super) const NAME: &str = "{name}";
+
 /// Endings of HDF5 files.
 const HDF5: [&str; 5] = ["h5", "hdf5", "hdf", "nx", "nxs"];
 
@@ -23,7 +26,7 @@ const HDF5: [&str; 5] = ["h5", "hdf5", "hdf", "nx", "nxs"];
 const OF_DIRECTORIES: [&str; 1] = ["zarr"];
 
 /// Returns the scans in the order of the arguments; those of a glob in the order of their numbers. A path that several
-/// arguments name counts once.
+/// arguments name counts once. In an argument, `{name}` is a `*` that says which part of the path is the name of the scan.
 ///
 /// # Errors
 /// [`Error::Input`] for a path or a glob that leads to nothing, [`Error::Usage`] for one without a name.
@@ -31,9 +34,14 @@ pub(super) fn listed(arguments: &[String]) -> Result<Vec<ListedScan>> {
     let mut seen = HashSet::new();
     let mut scans = Vec::new();
     for argument in arguments {
-        for input in paths(argument)? {
+        let argument = if argument.contains(NAME) { argument.trim_end_matches('/') } else { argument };
+        for input in paths(&argument.replacen(NAME, "*", 1))? {
             if seen.insert(input.clone()) {
-                scans.push(ListedScan { name: name_of(&input)?, input });
+                let name = match argument.split_once(NAME) {
+                    Some((before, after)) => name_within(&input, before, after, argument)?,
+                    None => name_of(&input)?,
+                };
+                scans.push(ListedScan { name, input });
             }
         }
     }
@@ -120,6 +128,21 @@ fn text(path: &Path) -> Result<String> {
     })
 }
 
+/// Returns the part of a path that stands for `{name}` in the argument that it matches.
+fn name_within(path: &str, before: &str, after: &str, argument: &str) -> Result<String> {
+    let (head, tail) = (before.rsplit('/').next().unwrap_or_default(), after.split('/').next().unwrap_or_default());
+    let part = path.rsplit('/').nth(after.matches('/').count());
+    let name = part.and_then(|part| part.strip_prefix(head)?.strip_suffix(tail));
+    let name = name.filter(|_| !after.contains("**")).ok_or_else(|| {
+        Error::usage(format!(
+            "{}: {NAME} has another wildcard in the same part of the path, or ** after it; write it like 'night/{NAME}/scan.h5'",
+            excerpt(argument)
+        ))
+    })?;
+    check_name(name, path)?;
+    Ok(name.to_owned())
+}
+
 /// Returns the name of a scan: that of the file without its ending, or that of the directory.
 fn name_of(input: &str) -> Result<String> {
     let file = Path::new(input.split_once("::").map_or(input, |(file, _)| file));
@@ -156,6 +179,15 @@ mod tests {
         assert_eq!(names(&["@tooth.v2/", "@grain.zarr", "@odd [1].tif"]).unwrap(), ["tooth.v2", "grain", "odd [1]"]);
         assert_eq!(names(&["list @list.txt"]).unwrap(), ["s_2", "tooth.v2"]);
         assert_eq!(names(&["@s_2.h5::/entry/data"]).unwrap(), ["s_2"]);
+        // a part of the path may be the name
+        for (folder, file) in [("n1", "scan_a.h5"), ("n2", "scan_b.h5")] {
+            fs::create_dir(at(folder)).unwrap();
+            fs::write(at(&format!("{folder}/{file}")), "").unwrap();
+        }
+        assert_eq!(names(&["@{name}/scan_?.h5"]).unwrap(), ["n1", "n2"]);
+        assert_eq!(names(&["@n*/scan_{name}.h5"]).unwrap(), ["a", "b"]);
+        assert_eq!(names(&["@n{name}/"]).unwrap(), ["1", "2"]);
+        assert!(names(&["@n*/s*_{name}.h5"]).unwrap_err().1.contains("another wildcard"));
         // a path counts once
         assert_eq!(names(&["@s_2.h5", "@s_*.h5"]).unwrap(), ["s_2", "s_10"]);
         for (argument, code, word) in [
