@@ -124,14 +124,15 @@ fn verdict(batch: &BatchRuns, night: &Night) -> Result<()> {
     let first = entries.iter().find_map(|entry| Some((entry, entry.error.as_ref()?)));
     let Some((entry, error)) = first.filter(|_| failed > 0) else { return Ok(()) };
     let which = if done > 0 { format!("{failed} of {}", entries.len()) } else { format!("all {failed}") };
-    let text = format!(
+    let some = Error::CheckFailed(format!(
         "{which} scans failed, the first is {}; correct what {} says of each, and run again with --retry-failed",
         entry.name,
         night.page().display()
-    );
+    ));
     if done > 0 {
-        return Err(Error::CheckFailed(text));
+        return Err(some);
     }
+    let text = some.to_string();
     Err(match error.exit_code {
         2 => Error::Usage(text),
         3 => Error::Input(text),

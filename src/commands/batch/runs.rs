@@ -1,6 +1,6 @@
 //! The runs of a batch: the flags of each scan, and checks before the first one begins.
 
-use super::scans::{ListedScan, NAME, check_name, is_hdf5, listed};
+use super::scans::{ListedScan, SCAN_NAME, check_name, is_hdf5, listed};
 use super::table::{self, ScanRow};
 use crate::cli::{BatchArgs, ReconstructArgs};
 use crate::error::{Error, Result};
@@ -83,7 +83,7 @@ impl BatchRuns {
         let output = merged.output.clone().unwrap_or_default();
         if output.is_empty() && !merged.dry_run {
             return Err(Error::usage(format!(
-                "--output: missing, expected the output of each scan, such as 'rec/{NAME}': {OUTPUT_FORMS}"
+                "--output: missing, expected the output of each scan, such as 'rec/{SCAN_NAME}': {OUTPUT_FORMS}"
             )));
         }
         let mut written = WrittenFiles::default();
@@ -218,7 +218,7 @@ fn put_name(flags: &mut Table, name: &str) {
         let name = if *key == "output" { name.replace('%', "%%") } else { name.to_owned() };
         let replace = |value: &mut Value| {
             if let Value::String(text) = value {
-                *text = text.replace(NAME, &name);
+                *text = text.replace(SCAN_NAME, &name);
             }
         };
         match flags.get_mut(*key) {
@@ -246,8 +246,8 @@ impl WrittenFiles {
                 let path = value.trim_end_matches('/');
                 if let Some(other) = self.0.insert(path.to_owned(), scan.to_owned()) {
                     return Err(Error::usage(format!(
-                        "--{key}: {} would be written for {other} and for {scan}; write {NAME} where the name of the scan \
-                         belongs, as in --{key} 'rec/{NAME}{}'",
+                        "--{key}: {} would be written for {other} and for {scan}; write {SCAN_NAME} where the name of the scan \
+                         belongs, as in --{key} 'rec/{SCAN_NAME}{}'",
                         excerpt(path),
                         Path::new(path).extension().map(|e| format!(".{}", e.to_string_lossy())).unwrap_or_default()
                     )));
@@ -260,7 +260,7 @@ impl WrittenFiles {
 
 /// Returns the directory that the outputs of all scans share: the part of `--output` before the name of the scan.
 fn shared_directory(output: &str) -> PathBuf {
-    let before = match output.split_once(NAME) {
+    let before = match output.split_once(SCAN_NAME) {
         Some((before, _)) => before.rsplit_once('/').map(|(directory, _)| (directory, before)),
         None => output.trim_end_matches('/').rsplit_once('/').map(|(directory, _)| (directory, output)),
     };
@@ -313,14 +313,15 @@ mod tests {
     fn every_scan_has_its_flags() {
         let night = night();
         let found =
-            runs(night.path(), "@*.h5 @t1 --config @s.toml --scans @t.csv --flats @{name}/f -o @rec/{name}").unwrap();
+            runs(night.path(), "@*.h5 @t1 --config @s.toml --scans @t.csv --angles @{name}/f -o @rec/{name}").unwrap();
         let names: Vec<&str> = found.runs.iter().map(|run| run.name.as_str()).collect();
         assert_eq!(names, ["a", "b", "c%2", "t1"]);
         assert_eq!((found.directory, found.all), (night.path().join("rec"), 4));
         let of = |name: &str| found.runs.iter().find(|run| run.name == name).unwrap();
         let at = |name: &str| Some(night.path().join(name).display().to_string());
         let input = &of("a").flags.input;
-        assert_eq!((&input.hdf5, &input.sinograms, &input.flats), (&at("a.h5"), &None, &at("a/f")));
+        assert_eq!((&input.hdf5, &input.sinograms), (&at("a.h5"), &None));
+        assert_eq!(of("a").flags.scan.angles, Some(night.path().join("a/f")));
         // the run file says what a directory has
         assert_eq!((&of("t1").flags.input.sinograms, &of("t1").flags.input.hdf5), (&at("t1"), &None));
         assert_eq!((&of("a").flags.center, &of("b").flags.center), (&Some("3".into()), &Some("7".into())));
@@ -363,7 +364,7 @@ mod tests {
             ("@a.h5 -o r/{name} --scans @rows.csv", &["rows.csv, line 2", "--rows"]),
             ("@a.h5 -o r/{name} --scans @new.csv", &["new.csv, line 2", "no scan has the name z"]),
             ("@a.h5 -o r/{name} --scans @own.csv", &["own.csv, line 2", "also among"]),
-            ("@a.h5 -o r/{name} --mask 3", &["scan a", "--mask"]),
+            ("@a.h5 -o r/{name} --rows 5..2", &["scan a", "--rows"]),
             ("@a.h5 -o r/{name} --shard 2/2", &["--shard"]),
             ("@a.h5 -o r/{name} --shard 0/2 --resume --overwrite", &["--resume", "--overwrite"]),
         ] {

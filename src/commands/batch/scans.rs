@@ -17,7 +17,7 @@ pub(super) struct ListedScan {
 }
 
 /// What stands for the name of a scan, in an argument and in the values of flags.
-pub(super) const NAME: &str = "{name}";
+pub(super) const SCAN_NAME: &str = "{name}";
 
 /// Endings of HDF5 files.
 const HDF5: [&str; 5] = ["h5", "hdf5", "hdf", "nx", "nxs"];
@@ -34,10 +34,10 @@ pub(super) fn listed(arguments: &[String]) -> Result<Vec<ListedScan>> {
     let mut seen = HashSet::new();
     let mut scans = Vec::new();
     for argument in arguments {
-        let argument = if argument.contains(NAME) { argument.trim_end_matches('/') } else { argument };
-        for input in paths(&argument.replacen(NAME, "*", 1))? {
+        let argument = if argument.contains(SCAN_NAME) { argument.trim_end_matches('/') } else { argument };
+        for input in paths(&argument.replacen(SCAN_NAME, "*", 1))? {
             if seen.insert(input.clone()) {
-                let name = match argument.split_once(NAME) {
+                let name = match argument.split_once(SCAN_NAME) {
                     Some((before, after)) => name_within(&input, before, after, argument)?,
                     None => name_of(&input)?,
                 };
@@ -135,7 +135,7 @@ fn name_within(path: &str, before: &str, after: &str, argument: &str) -> Result<
     let name = part.and_then(|part| part.strip_prefix(head)?.strip_suffix(tail));
     let name = name.filter(|_| !after.contains("**")).ok_or_else(|| {
         Error::usage(format!(
-            "{}: {NAME} has another wildcard in the same part of the path, or ** after it; write it like 'night/{NAME}/scan.h5'",
+            "{}: {SCAN_NAME} has another wildcard in the same part of the path, or ** after it; write it like 'night/{SCAN_NAME}/scan.h5'",
             excerpt(argument)
         ))
     })?;

@@ -24,7 +24,7 @@ pub(super) struct ScanRow {
 }
 
 /// The column or key with the name of the scan.
-const NAME: &str = "name";
+const NAME_COLUMN: &str = "name";
 
 /// Flags that hold for the whole batch.
 const OF_ALL: [&str; 4] = ["shard", "resume", "overwrite", "progress"];
@@ -72,7 +72,7 @@ fn check_key(key: &str, known: &[String], place: &str) -> Result<()> {
             "{place}: --{key} is for the whole batch; remove it here, and give it on the command line"
         )));
     }
-    if key == NAME || known.iter().any(|name| name == key) {
+    if key == NAME_COLUMN || known.iter().any(|name| name == key) {
         return Ok(());
     }
     let hint = match nearest_key(key) {
@@ -92,7 +92,12 @@ fn of_csv(text: &str, path: &Path) -> Result<Vec<ScanRow>> {
         .comment(Some(b'#'))
         .trim(csv::Trim::All)
         .from_reader(text.as_bytes());
-    let line_of = |position: Option<&csv::Position>| position.map_or(1, |position| position.line() as usize);
+    // a record begins where the one before ended, so that its line follows lines that are skipped
+    let line_of = |position: Option<&csv::Position>| {
+        let (line, at) = position.map_or((1, 0), |position| (position.line() as usize, position.byte() as usize));
+        let is_skipped = |line: &&str| line.trim().is_empty() || line.starts_with('#');
+        line + text.get(at..).unwrap_or_default().lines().take_while(is_skipped).count()
+    };
     let wrong = |error: csv::Error| {
         let line = line_of(error.position());
         Error::usage(format!("{}: {error}; write as many fields as the head has", place(path, line)))
@@ -100,7 +105,7 @@ fn of_csv(text: &str, path: &Path) -> Result<Vec<ScanRow>> {
     let columns = reader.headers().map_err(wrong)?.clone();
     let (known, first) = (known_keys(), line_of(columns.position()));
     columns.iter().try_for_each(|column| check_key(column, &known, &place(path, first)))?;
-    let Some(names) = columns.iter().position(|column| column == NAME) else {
+    let Some(names) = columns.iter().position(|column| column == NAME_COLUMN) else {
         return Err(Error::usage(format!(
             "{}: there is no column `name`; write the flags' names in the first line, as in name,center,rows",
             place(path, first)
@@ -111,7 +116,7 @@ fn of_csv(text: &str, path: &Path) -> Result<Vec<ScanRow>> {
     for record in reader.records() {
         let record = record.map_err(wrong)?;
         let place = place(path, line_of(record.position()));
-        let fields = columns.iter().zip(&record).filter(|(column, field)| *column != NAME && !field.is_empty());
+        let fields = columns.iter().zip(&record).filter(|(column, field)| *column != NAME_COLUMN && !field.is_empty());
         let flags = flags_of(fields, &switches, &place)?;
         rows.push(ScanRow { name: record[names].to_owned(), flags, place });
     }
@@ -193,7 +198,7 @@ fn of_toml(text: &str, path: &Path) -> Result<Vec<ScanRow>> {
                 return Err(Error::usage(format!("{place}: expected keys of a scan; write [[scan]] before them")));
             };
             keys.keys().try_for_each(|key| check_key(key.get_ref(), &known, &line(key.span().start)))?;
-            let Some(toml::Value::String(name)) = flags.remove(NAME) else {
+            let Some(toml::Value::String(name)) = flags.remove(NAME_COLUMN) else {
                 return Err(Error::usage(format!("{place}: there is no name; write name = \"...\" in every [[scan]]")));
             };
             ReconstructArgs::deserialize(flags.clone()).map_err(|e| {
@@ -247,6 +252,8 @@ mod tests {
             ("s.csv", "center\n3\n", &["line 1", "no column `name`"]),
             ("s.csv", "name,resume\na,1\n", &["line 1", "--resume is for the whole batch"]),
             ("s.csv", "name,center\na,3\n\na,4\n", &["line 4", "line 2", "one row"]),
+            ("s.csv", "# night\n\nname,center\n\"a\nb\",3\n# c\n\nx/y,4\n", &["line 8", "without slashes"]),
+            ("s.csv", "name,center\r\na,3\r\n\r\na,4\r\n", &["line 4", "line 2", "one row"]),
             ("s.csv", "name,center\na,3,4\n", &["line 2", "as many fields"]),
             ("s.csv", "name,padding\na,edge\nb,edges\n", &["line 3", "'edges'", "--padding"]),
             ("s.csv", "name,extended-field\na,maybe\n", &["line 2", "neither true nor false"]),
