@@ -10,10 +10,9 @@ use super::{AGREEMENT, Sinograms};
 use crate::geometry::{AngleWeights, cos_sin_degrees, weights};
 use crate::numbers::floor;
 use crate::spectrum::{Filter, padded_length, spectrum};
+use host_fft::{Complex, Real};
 use multiversion::multiversion;
 use rayon::prelude::*;
-use realfft::RealFftPlanner;
-use realfft::num_complex::Complex;
 
 /// Widest detector on which the whole range is searched; wider ones are binned for that.
 const COARSE: usize = 128;
@@ -106,8 +105,7 @@ fn filtered(mut rows: Vec<f32>, bins: usize) -> Vec<f32> {
     let length = padded_length(bins);
     let factors: Vec<f32> =
         spectrum(Filter::Ramp, 1.0, length).iter().map(|value| (value / length as f64) as f32).collect();
-    let mut planner = RealFftPlanner::<f32>::new();
-    let (forward, backward) = (planner.plan_fft_forward(length), planner.plan_fft_inverse(length));
+    let (forward, backward) = (f32::real_forward(length), f32::real_inverse(length));
     let fresh = || (forward.make_input_vec(), forward.make_output_vec());
     rows.par_chunks_mut(bins).for_each_init(fresh, |(values, frequencies), row| {
         let (first, last) = (row[0], row[bins - 1]);
