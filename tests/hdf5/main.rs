@@ -6,6 +6,7 @@ mod support;
 
 mod chunks;
 mod damaged;
+mod examples;
 mod joined;
 mod keys;
 mod layouts;
