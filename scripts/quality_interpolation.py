@@ -469,6 +469,10 @@ class Interpolation:
             Where oversampling cannot be seen, it coincides with linear. In the right plot, lines are for an axis on
             the centre of a bin, dots for an axis half-way between two bins.""")
         text += "\n" + paragraph("""
+            `--filter` takes ramp, shepp-logan, cosine, hamming, hann, parzen, butterworth or none; `--filter-cutoff
+            0.5` sets the cutoff to half the Nyquist frequency. `--padding edge` (default), `zero` or `mirror` extends
+            rows beyond the detector ([geometry.md](geometry.md#padding-and-the-mean)).""")
+        text += "\n" + paragraph("""
             `--mode fast` changes slices much less than the interpolation does: [performance.md](performance.md#fast-mode)
             has its errors, and [dev/quality-methods.md](dev/quality-methods.md) pictures of them.""")
 
