@@ -28,11 +28,11 @@ HEAD = """# Image quality on texture units
 
 `scripts/quality_device.py` wrote this page from measurements on the devices below.
 [quality-methods.md](quality-methods.md) explains the methods and the numbers; it was made on a CPU, which interpolates
-images exactly. A texture unit has 8-bit weights
-(NVIDIA's programming guide: 1.8 fixed point). *Half nearest, four slices forged* is the method of the paper's 5.3:
-the texture kernel with four half values in the bits of two floats (`image-forged` in the kernel's name; on a device
-without images of two floats, four halves). It is compared with float *nearest* of the same slices. If a ray is
-half-way between two bins, kernels may take either, which causes most of that difference.
+images exactly. A texture unit has 8-bit weights (NVIDIA's programming guide: 1.8 fixed point). *Half nearest, four
+slices forged* is the method of the paper's 5.3: the texture kernel with four half values in the bits of two floats
+(`image-forged` in the kernel's name; on a device without images of two floats, four halves). It is compared with float
+*nearest* of the same slices. If a ray is half-way between two bins, kernels may take either, which causes most of that
+difference.
 """
 
 

@@ -1,5 +1,6 @@
 //! Every number that the profiles of the paper's nine GPUs take from the paper, against its tables as data
-//! (`docs/dev/paper/tables.toml`), in both directions; and the table of what of the seeds is where (`docs/dev/traceability.md`).
+//! (`docs/dev/paper/tables.toml`), in both directions; and the table of what of the seeds is where
+//! (`docs/dev/traceability.md`).
 
 mod choices;
 mod kernels;
