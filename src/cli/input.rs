@@ -15,7 +15,7 @@ const FIELDS: &str = "Flat and dark fields";
 const FRAMES: &str = "Order and size of frames";
 
 /// Suffixes of files that may contain sinograms as well as projections.
-const STACKS: &[&str] = &["tif", "tiff", "edf", "zarr", "raw", "txt"];
+const STACKS: &[&str] = &["tif", "tiff", "edf", "npy", "zarr", "raw", "txt"];
 
 /// Input data, and how counts become line integrals.
 #[skip_serializing_none]
@@ -26,11 +26,11 @@ pub struct InputArgs {
     #[arg(value_name = "SCAN", help_heading = SCAN, conflicts_with_all = ["sinograms", "projections", "hdf5", "raw"])]
     #[serde(skip)]
     pub scan: Option<String>,
-    /// Directory or glob of TIFF or EDF files, 'list FILE' with a path per line, multi-page TIFF, Zarr, or
+    /// Directory or glob of TIFF or EDF files, 'list FILE' with a path per line, multi-page TIFF, Zarr, NumPy, or
     /// FILE.h5::/DATASET; one sinogram per file or page, with one projection per row
     #[arg(long, value_name = "PATH", help_heading = SCAN)]
     pub sinograms: Option<String>,
-    /// Directory or glob of TIFF or EDF files, 'list FILE' with a path per line, multi-page TIFF, Zarr, or
+    /// Directory or glob of TIFF or EDF files, 'list FILE' with a path per line, multi-page TIFF, Zarr, NumPy, or
     /// FILE.h5::/DATASET; one projection per file or page
     #[arg(long, value_name = "PATH", help_heading = SCAN)]
     pub projections: Option<String>,
