@@ -22,10 +22,6 @@ const STACKS: &[&str] = &["tif", "tiff", "edf", "npy", "zarr", "raw", "txt"];
 #[derive(Args, Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", default)]
 pub struct InputArgs {
-    /// HDF5 file of the scan; the same as --hdf5
-    #[arg(value_name = "SCAN", help_heading = SCAN, conflicts_with_all = ["sinograms", "projections", "hdf5", "raw"])]
-    #[serde(skip)]
-    pub scan: Option<String>,
     /// Directory or glob of TIFF or EDF files, 'list FILE' with a path per line, multi-page TIFF, Zarr, NumPy, or
     /// FILE.h5::/DATASET; one sinogram per file or page, with one projection per row
     #[arg(long, value_name = "PATH", help_heading = SCAN)]
@@ -87,12 +83,20 @@ pub struct InputArgs {
     pub binning: Option<usize>,
 }
 
-impl InputArgs {
-    /// Moves a scan that is given without a flag to `hdf5`, the one kind of input that needs no other flag to be understood.
+/// Scan that is given without a flag.
+#[derive(Args, Clone, Debug)]
+pub struct ScanArg {
+    /// HDF5 file of the scan; the same as --hdf5
+    #[arg(value_name = "SCAN", help_heading = SCAN, conflicts_with_all = ["sinograms", "projections", "hdf5", "raw"])]
+    scan: Option<String>,
+}
+
+impl ScanArg {
+    /// Moves the scan to `hdf5` of the input, the one kind that needs no other flag to be understood.
     ///
     /// # Errors
     /// What to give instead, for a path that may contain sinograms as well as projections.
-    pub(super) fn name_scan(&mut self) -> Result<(), String> {
+    pub(super) fn name(&mut self, input: &mut InputArgs) -> Result<(), String> {
         let Some(scan) = self.scan.take() else { return Ok(()) };
         let path = Path::new(&scan);
         let suffix = path.extension().and_then(|suffix| suffix.to_str()).map(str::to_lowercase);
@@ -105,7 +109,7 @@ impl InputArgs {
                 "`{scan}` may contain sinograms or projections; give --sinograms '{scan}' or --projections '{scan}'"
             ));
         }
-        self.hdf5 = Some(scan);
+        input.hdf5 = Some(scan);
         Ok(())
     }
 }

@@ -47,6 +47,7 @@ use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{CommandFactory, Parser, Subcommand};
 use examples::{after_help, with_exit_codes};
 use help::EXIT_CODES;
+use input::ScanArg;
 use std::ffi::OsString;
 use std::path::Path;
 
@@ -64,7 +65,12 @@ pub struct Cli {
 pub enum Command {
     /// Reconstruct slices from sinograms or projections
     #[command(alias = "reco", after_help = with_exit_codes(examples::RECONSTRUCT))]
-    Reconstruct(Box<ReconstructArgs>),
+    Reconstruct {
+        #[command(flatten)]
+        scan: ScanArg,
+        #[command(flatten)]
+        args: Box<ReconstructArgs>,
+    },
     /// List OpenCL devices, their capabilities, and the profile used for each
     #[command(after_help = after_help(examples::DEVICES))]
     Devices(DevicesArgs),
@@ -96,10 +102,20 @@ pub enum Command {
     Tune(TuneArgs),
     /// Find the rotation axis, or write trial slices for several axes
     #[command(after_help = with_exit_codes(examples::CENTER))]
-    Center(Box<CenterArgs>),
+    Center {
+        #[command(flatten)]
+        scan: ScanArg,
+        #[command(flatten)]
+        args: Box<CenterArgs>,
+    },
     /// Write the corrected sinograms or projections that reconstruct would filter
     #[command(after_help = with_exit_codes(examples::PREPROCESS))]
-    Preprocess(Box<PreprocessArgs>),
+    Preprocess {
+        #[command(flatten)]
+        scan: ScanArg,
+        #[command(flatten)]
+        args: Box<PreprocessArgs>,
+    },
     /// Write an HTML page about a finished run: slices, histogram, axis search, times and run file
     #[command(after_help = with_exit_codes(examples::REPORT))]
     Report(ReportArgs),
@@ -130,13 +146,13 @@ pub enum Command {
 pub fn parse(words: impl Iterator<Item = OsString>) -> Result<Cli, clap::Error> {
     let mut cli = Cli::try_parse_from(words).map_err(with_hint)?;
     let input = match &mut cli.command {
-        Command::Reconstruct(args) => Some(&mut args.input),
-        Command::Center(args) => Some(&mut args.input),
-        Command::Preprocess(args) => Some(&mut args.input),
+        Command::Reconstruct { scan, args } => Some((scan, &mut args.input)),
+        Command::Center { scan, args } => Some((scan, &mut args.input)),
+        Command::Preprocess { scan, args } => Some((scan, &mut args.input)),
         _ => None,
     };
-    if let Some(input) = input {
-        input.name_scan().map_err(|advice| Cli::command().error(ErrorKind::ValueValidation, advice))?;
+    if let Some((scan, input)) = input {
+        scan.name(input).map_err(|advice| Cli::command().error(ErrorKind::ValueValidation, advice))?;
     }
     Ok(cli)
 }
@@ -176,7 +192,7 @@ mod tests {
     fn the_last_of_a_repeated_flag_counts() {
         let line = "fbp reconstruct --sinograms a --center 3 --dtype u8 --overwrite --center auto --sinograms b --dtype f32 \
                     --center 300 --overwrite --mask --mask 0.5 -o x -o y";
-        let Command::Reconstruct(args) = parsed(line).command else { panic!("{line}") };
+        let Command::Reconstruct { args, .. } = parsed(line).command else { panic!("{line}") };
         assert_eq!(args.center, Some("300".into()));
         assert_eq!(
             (args.output.as_deref(), args.mask, args.dtype),
@@ -185,7 +201,7 @@ mod tests {
         assert!(args.overwrite && args.input.sinograms.is_some_and(|path| format!("{path:?}").contains('b')));
         // lists grow, and -v counts
         let line = "fbp reconstruct --stripes dead --stripes mean -v -v";
-        let Command::Reconstruct(args) = parsed(line).command else { panic!("{line}") };
+        let Command::Reconstruct { args, .. } = parsed(line).command else { panic!("{line}") };
         assert_eq!((args.steps.stripes.len(), args.verbose), (2, 2));
         for line in [
             "fbp center --sinograms a --rows 1 --rows 2 --json --json",

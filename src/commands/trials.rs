@@ -385,7 +385,7 @@ mod tests {
     fn the_command_has_the_flags_of_the_search() {
         let command_of = |words: &[&str]| {
             let cli = <crate::cli::Cli as clap::Parser>::try_parse_from(words).unwrap();
-            let crate::cli::Command::Center(args) = cli.command else { panic!("{words:?}") };
+            let crate::cli::Command::Center { args, .. } = cli.command else { panic!("{words:?}") };
             command(&args).unwrap()
         };
         let words =
