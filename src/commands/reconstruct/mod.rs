@@ -149,7 +149,7 @@ fn with_axis(job: Job, source: Source, flags: &ReconstructArgs, reporter: &Repor
 /// Writes trial slices about an axis that is in doubt to the page that `--report` requests.
 fn show_trials(found: Aligned, flags: &ReconstructArgs, reporter: &Reporter) {
     let Aligned { job, source, search, .. } = found;
-    let (Some(path), Some(range)) = (job.execution.page(), next_sweep(&search)) else { return };
+    let (Some(path), Some(range)) = (&job.execution.page, next_sweep(&search)) else { return };
     let overwrite = Some(job.execution.existing == Existing::Overwrite);
     let file = OutputFile::new("--report", path, OutputKind::Html, &input_set(&job, &source), overwrite);
     reporter.stage("reconstructing trial slices");
@@ -261,10 +261,11 @@ impl Reconstruction<'_> {
         self.write_files(&files, &done, gathered.as_ref(), &key)?;
         summary.seconds = start.elapsed().as_secs_f64();
         summary.tell(reporter);
-        match (&files.report, job.execution.page(), gathered) {
-            (Some(file), Some(_), Some(gathered)) => self.write_page(file, &gathered)?,
-            (Some(file), None, _) => summary.write(file, self.flags, &reporter.doubts())?,
-            _ => {}
+        if let Some(file) = &files.report {
+            summary.write(file, self.flags, &reporter.doubts())?;
+        }
+        if let (Some(file), Some(gathered)) = (&files.page, gathered) {
+            self.write_page(file, &gathered)?;
         }
         let data = summary.repairs.clamped.expect_data(summary.repairs.values);
         leave(devices);

@@ -45,7 +45,7 @@ pub(in crate::commands) struct Wanted {
 impl Wanted {
     /// Returns the parts that the flags of a run ask for.
     pub fn by(execution: &Execution) -> Wanted {
-        let page = execution.page().is_some();
+        let page = execution.page.is_some();
         Wanted {
             histogram: execution.histogram.is_some() || page,
             sections: execution.sections.is_some() || page,

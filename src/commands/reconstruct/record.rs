@@ -510,7 +510,7 @@ fn repeatable(flags: &ReconstructArgs, job: &Job, center: f64) -> Result<Reconst
         progress: None,
         log: None,
         strict: false,
-        report: None,
+        report: Vec::new(),
         ..args
     })
 }
