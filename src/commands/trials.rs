@@ -202,7 +202,14 @@ fn montage(job: &Job, file: &OutputFile, shown: &[ShownTrial]) -> Result<()> {
     let panels: Vec<Panel> = shown
         .iter()
         .zip(&titles)
-        .map(|(trial, title)| Panel { title, unit: &unit, width: trial.side, height: trial.side, data: &trial.values })
+        .map(|(trial, title)| Panel {
+            title,
+            unit: &unit,
+            pixel: None,
+            width: trial.side,
+            height: trial.side,
+            data: &trial.values,
+        })
         .collect();
     write_montage(file, &panels)
 }

@@ -414,23 +414,21 @@ fn preview(file: &OutputFile, job: &Job, source: &Source, done: &Done) -> Result
     let middle = middle(&scan.slices);
     let sinogram = source.read(&[middle], StepBackends::HOST)?;
     let roi = scan.geometry.roi;
-    write_preview(
-        file,
-        &[
-            Panel {
-                title: &format!("slice {middle}"),
-                unit: &job.recipe.unit(),
-                width: roi.width,
-                height: roi.height,
-                data: &done.kept,
-            },
-            Panel {
-                title: "its sinogram",
-                unit: "line integral",
-                width: scan.geometry.bins,
-                height: scan.geometry.projections(),
-                data: &sinogram,
-            },
-        ],
-    )
+    let slice = Panel {
+        title: &format!("slice {middle}"),
+        unit: &job.recipe.unit(),
+        pixel: job.recipe.slice.pixel_size.as_ref().map(|size| (size.value, size.unit.as_str())),
+        width: roi.width,
+        height: roi.height,
+        data: &done.kept,
+    };
+    let sinogram = Panel {
+        title: "its sinogram",
+        unit: "line integral",
+        pixel: None,
+        width: scan.geometry.bins,
+        height: scan.geometry.projections(),
+        data: &sinogram,
+    };
+    write_preview(file, &slice, &sinogram)
 }

@@ -259,7 +259,7 @@ impl Sections {
         let panels: Vec<Panel> = titles
             .iter()
             .zip(images)
-            .map(|(title, (width, height, data))| Panel { title, unit, width, height, data })
+            .map(|(title, (width, height, data))| Panel { title, unit, pixel: None, width, height, data })
             .collect();
         write_sections(&files.picture, &panels)
     }
