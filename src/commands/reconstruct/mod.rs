@@ -1,5 +1,6 @@
 //! `fbp reconstruct`: slices from sinograms or projections.
 
+mod account;
 mod ahead;
 mod coarse;
 mod outputs;
@@ -34,6 +35,7 @@ use crate::sink::{AllowedContents, Encoding, OUTPUT_FORMS, PageContent, SOFTWARE
 use crate::steps::{Counts, Tilt};
 use crate::units::Interval;
 use crate::visible::Shown;
+pub(super) use account::scan_name;
 use outputs::{SideFiles, input_set, inputs};
 use overview::{Gathered, middle};
 pub(super) use overview::{Overview, Wanted};

@@ -85,8 +85,8 @@ pub(in crate::commands) struct Sections {
     pub yz: Vec<f32>,
 }
 
-/// Share of a page's bytes for slices; the rest is for sections and the sinogram.
-const PREVIEW_BYTES: usize = IMAGE_BYTES * 4 / 5;
+/// Share of a page's bytes for slices; the rest is for sections, sinograms and fields.
+pub(super) const PREVIEW_BYTES: usize = IMAGE_BYTES * 4 / 5;
 /// Slices that a page shows at least, if there are so many; they are shrunk for that.
 const ENOUGH: usize = 10;
 /// Slices that a page shows at most.
