@@ -1,7 +1,7 @@
 """The experiments of scripts/paper: which kernels repeat a table or figure of the paper, as profiles for fbp bench.
 
 Every variant is a kernel of a shipped profile (configs/), with some parameters changed. The paper's figures come from
-docs/paper/tables.toml.
+docs/dev/paper/tables.toml.
 """
 
 import copy
@@ -17,7 +17,7 @@ except ImportError:  # before Python 3.11
         from pip._vendor import tomli as tomllib
 
 ROOT = Path(__file__).resolve().parent.parent
-TABLES = ROOT / "docs/paper/tables.toml"
+TABLES = ROOT / "docs/dev/paper/tables.toml"
 # a kernel for the automatic choices of a variant's profile, which the experiments do not run
 FILLER = {"interpolation": ["linear", "nearest"], "mode": ["precise", "fast"], "slices": [32],
           "vector": {"common": {"sampler": "buffer", "constants": "global"}}}

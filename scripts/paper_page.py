@@ -1,4 +1,4 @@
-"""Writes docs/paper.md: the paper's figures as cited data, the model's bounds, and what scripts/paper measured."""
+"""Writes docs/dev/paper.md: the paper's figures as cited data, the model's bounds, and what scripts/paper measured."""
 
 import json
 import tempfile
@@ -8,13 +8,13 @@ from pathlib import Path
 import paper_experiments as experiments
 
 ROOT = experiments.ROOT
-REMARKS = ROOT / "docs/paper/remarks.toml"
+REMARKS = ROOT / "docs/dev/paper/remarks.toml"
 HEAD = """# The paper's experiments
 
 `scripts/paper` wrote this page: it takes measurements from `fbp bench` and bounds from `fbp model`, and prints both
 next to the results of the paper (S. Chilingaryan and others, *Reviewing GPU architectures to build efficient back projection for parallel
 geometries*, J. Real-Time Image Processing 17, 2020), which are listed in [paper/tables.toml](paper/tables.toml).
-Measurements are stored as JSON in `docs/paper/`, one file per device; `scripts/paper --help` explains how to add one.
+Measurements are stored as JSON in `docs/dev/paper/`, one file per device; `scripts/paper --help` explains how to add one.
 
 Columns: **paper**, GU/s that the paper measured on the GPU named; **bound**, the limit set by [the model](model.md)
 for fbp's kernel with these parameters on that GPU; **share**, the paper's speed relative to the bound. Further
@@ -67,7 +67,7 @@ class Page:
         self.tables = builder.tables
         self.bounds = Bounds(fbp, run, builder.profiles)
         self.model = json.loads(run([fbp, "model", "--json"]))
-        files = sorted((ROOT / "docs/paper").glob("*.json"))
+        files = sorted((ROOT / "docs/dev/paper").glob("*.json"))
         self.results = [json.loads(file.read_text()) for file in files]
         # processors last
         self.results.sort(key=lambda result: (not result["gpu"], result["device"], -result["size"]))
@@ -261,7 +261,7 @@ class Page:
     def quality(self):
         """Relative differences that scripts/quality_device.py measured."""
         head, columns = ["NRMSE against the standard reconstruction"], []
-        for path in sorted((ROOT / "docs/quality").glob("device-*.json")):
+        for path in sorted((ROOT / "docs/dev/quality").glob("device-*.json")):
             result = json.loads(path.read_text())
             for name, case in result["cases"].items():
                 head.append(f"{name}, {result['device']}")
@@ -305,4 +305,4 @@ class Page:
 
 
 def write(builder, every, fbp, run):
-    (ROOT / "docs/paper.md").write_text(Page(builder, every, fbp, run).text())
+    (ROOT / "docs/dev/paper.md").write_text(Page(builder, every, fbp, run).text())

@@ -196,11 +196,11 @@ def page(all_results, missing):
                  if all(f"-x1-{where}" in kernel_of(results.reports[method.name]) for results in all_results)]
         return ", ".join(found) or "none"
 
-    text = "# Image quality of fast methods and interpolations\n\n" + paragraph("""
+    text = "# Image quality of fast methods\n\n" + paragraph("""
         `scripts/quality` wrote this page: it repeats all reconstructions, measurements and figures, which takes about
         eight minutes with PoCL on two CPU cores; `scripts/quality --device WHICH` uses another device. The page
-        reproduces Figures 7, 8, 18 and 19 of the paper (sections 2.4, 5.3 and 7.2). The last part, [The effect of
-        interpolation](#the-effect-of-interpolation), is not from the paper.""")
+        reproduces Figures 7, 8, 18 and 19 of the paper (sections 2.4, 5.3 and 7.2). [quality.md](../quality.md) has
+        the effect of interpolation and filters, which is not from the paper.""")
     text += f"""
 | | |
 |---|---|
@@ -289,7 +289,8 @@ def main():
     device = ["--device", arguments.device] if arguments.device else []
     shutil.rmtree(work, ignore_errors=True)
     work.mkdir(parents=True)
-    (out / "quality").mkdir(parents=True, exist_ok=True)
+    for directory in ["quality", "dev/quality"]:
+        (out / directory).mkdir(parents=True, exist_ok=True)
 
     truth = work / "truth.tif"
     run(fbp, "phantom", "--size", 1024, "--projections", 1024, "--output", work / "phantom", "--truth", truth)
@@ -300,7 +301,7 @@ def main():
     missing = not (DATA / "tooth").is_dir()
     if missing:
         print(f"there is no {DATA}/tooth: only the phantom is done")
-        (out / "quality/tooth.png").unlink(missing_ok=True)
+        (out / "dev/quality/tooth.png").unlink(missing_ok=True)
     else:
         all_results.append(Results(fbp, work, device, tooth))
 
@@ -309,11 +310,12 @@ def main():
     interpolation = Interpolation(fbp, work, device, {name: scans[name] for name in scans if name not in absent})
     interpolation.draw(out / "quality/interpolation.png")
 
-    draw_slices(all_results, out / "quality/slices.png")
+    draw_slices(all_results, out / "dev/quality/slices.png")
     for results in all_results:
-        draw_profiles(results, out / f"quality/{results.case.name}.png")
-    (out / "quality.md").write_text(page(all_results, missing) + interpolation.page(absent))
-    print(f"wrote {out}/quality.md and {out}/quality/*.png")
+        draw_profiles(results, out / f"dev/quality/{results.case.name}.png")
+    (out / "dev/quality-methods.md").write_text(page(all_results, missing))
+    (out / "quality.md").write_text(interpolation.page(absent))
+    print(f"wrote quality.md, dev/quality-methods.md and their pictures to {out}")
 
     interpolation.check()
     # what the paper finds must be found here, too

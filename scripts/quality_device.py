@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """The quality figures of the paper (7, 8, 18 and 19) in numbers on one device, its texture unit included.
 
-    python3 scripts/quality_device.py --fbp BINARY --device gpu       measures, writes docs/quality/device-NAME.json
-    python3 scripts/quality_device.py --page                          writes docs/quality-devices.md and its pictures
+    python3 scripts/quality_device.py --fbp BINARY --device gpu       measures, writes docs/dev/quality/device-NAME.json
+    python3 scripts/quality_device.py --page                          writes docs/dev/quality-devices.md and its pictures
 
 Measuring needs Python 3 with numpy and tifffile, the page matplotlib, too. The scan is tooth in ../shared/data beside the
 checkout, or in FBP_TEST_DATA; it is left out where it is not there. scripts/quality has the same methods on the device that fbp
@@ -21,17 +21,18 @@ from pathlib import Path
 from quality_methods import BY_NAME, DASHES, DATA, FORGED, MASK, METHODS, SAME, STANDARD
 
 ROOT = Path(__file__).resolve().parent.parent
-OUT = ROOT / "docs/quality"
+OUT = ROOT / "docs/dev/quality"
 SLICES = 4
 DRAWN = ["nearest", "oversample", "half", "forged"]
 HEAD = """# Image quality on texture units
 
-`scripts/quality_device.py` wrote this page from measurements on the devices below. [quality.md](quality.md) explains
-the methods and the numbers; it was made on a CPU, which interpolates images exactly. A texture unit has 8-bit weights
-(NVIDIA's programming guide: 1.8 fixed point). *Half nearest, four slices forged* is the method of the paper's 5.3:
-the texture kernel with four half values in the bits of two floats (`image-forged` in the kernel's name; on a device
-without images of two floats, four halves). It is compared with float *nearest* of the same slices. If a ray is
-half-way between two bins, kernels may take either, which causes most of that difference.
+`scripts/quality_device.py` wrote this page from measurements on the devices below.
+[quality-methods.md](quality-methods.md) explains the methods and the numbers; it was made on a CPU, which interpolates
+images exactly. A texture unit has 8-bit weights (NVIDIA's programming guide: 1.8 fixed point). *Half nearest, four
+slices forged* is the method of the paper's 5.3: the texture kernel with four half values in the bits of two floats
+(`image-forged` in the kernel's name; on a device without images of two floats, four halves). It is compared with float
+*nearest* of the same slices. If a ray is half-way between two bins, kernels may take either, which causes most of that
+difference.
 """
 
 
@@ -198,8 +199,8 @@ def page():
         picture = OUT / f"{path.stem}.png"
         draw(result, picture)
         text += f"\n![Profiles and differences on {result['device']}](quality/{picture.name})\n"
-    (ROOT / "docs/quality-devices.md").write_text(text)
-    print("docs/quality-devices.md")
+    (ROOT / "docs/dev/quality-devices.md").write_text(text)
+    print("docs/dev/quality-devices.md")
 
 
 def main():

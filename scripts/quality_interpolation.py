@@ -1,4 +1,4 @@
-"""The part of docs/quality.md on interpolation: resolution, noise and errors, measured for scripts/quality."""
+"""Writes docs/quality.md: resolution, noise and errors by interpolation and filter, measured for scripts/quality."""
 
 import json
 import re
@@ -36,6 +36,16 @@ WAYS = [
 ]
 BOUNDS = [Way(f"exact, `--accuracy {e}`", f"{EXACT} --accuracy {e}", "gridding-exact-float", "tab:green")
           for e in ["1e-2", "1e-3", "1e-5"]]
+
+# what the page recommends: the wish, the flags, and whose numbers stand beside them
+CHOICES = [
+    ("slices that agree with those of other programs", "nothing", "linear", "ramp"),
+    ("the sharpest slice", "`--interpolation exact`", "exact", "ramp"),
+    ("nearly as sharp, with less noise", "`--interpolation exact --filter shepp-logan`", "exact", "shepp-logan"),
+    ("much less noise", "`--interpolation exact --filter cosine`", "exact", "cosine"),
+    ("little noise", "`--interpolation exact --filter hann`", "exact", "hann"),
+    ("the least noise of these", "`--filter hann`", "linear", "hann"),
+]
 
 SIZE, PROJECTIONS = 1024, 1608  # as many projections as the rim needs: pi / 2 for each bin
 NOISE_SIZE, NOISE_PROJECTIONS, NOISE_SLICES = 256, 402, 512
@@ -358,17 +368,14 @@ class Interpolation:
         def sd(way, name):
             return self.noise[way, name].elsewhere / unit
 
-        text = "\n## The effect of interpolation\n\n" + paragraph(f"""
+        text = self.answer(sd)
+        text += "\n## The effect of interpolation\n\n" + paragraph(f"""
             Filtered rows are sums of waves up to the Nyquist frequency of the bins. `--interpolation exact` evaluates
             these sums between bins, to within `--accuracy`. Linear and nearest interpolation multiply the same waves
             by sinc^2 and sinc of their frequency, and add copies of them above the Nyquist frequency.
-            `scripts/quality` measures these effects with: {", ".join(f"*{way.name}* `{way.options}`"
-            for way in WAYS)}; and with `--padding zero`, except for scans.""")
-        text += "\n![Edges, MTF and noise](quality/interpolation.png)\n\n"
-        text += paragraph("""
-            Where oversampling cannot be seen, it coincides with linear. In the right plot, lines are for an axis on
-            the centre of a bin, dots for an axis half-way between two bins.""")
-
+            `scripts/quality` wrote this page. It measures these effects with: {", ".join(f"*{way.name}* `{way.options}`"
+            for way in WAYS)}; and with `--padding zero`, except for scans. *Oversampling* takes the nearest of four
+            samples per bin; only `--algorithm oversample` requests it.""")
         text += "\n### Resolution\n\n" + paragraph(f"""
             {SIZE} x {SIZE} pixels from {PROJECTIONS} projections of {SIZE} bins, `fbp phantom`, no noise. *Axis*: the
             edge of a disc of the phantom `discs` within 0.1 of the radius from the axis; *rim*: the outline of the
@@ -446,6 +453,28 @@ class Interpolation:
             text += f"| {way.name} | {' | '.join(numbers)} |\n"
 
         text += self.windows_page()
+        return text
+
+    def answer(self, sd):
+        """The first part: what to give, and why."""
+        text = "# Which interpolation and which window\n\n" + paragraph("""
+            Start with the defaults, `--interpolation linear` and `--filter ramp`: slices agree with those of other
+            programs. For sharp slices with uniform noise, use `--interpolation exact`, and a window as strong as the
+            noise requires. The edge is its width from 10 to 90 % of the step near the rim, the noise that of a slice
+            of white noise relative to exact with the plain ramp.""")
+        text += "\n| you want | give | edge, pixels | noise |\n|---|---|---:|---:|\n"
+        for want, flags, way, name in CHOICES:
+            text += f"| {want} | {flags} | {self.edges[way, name]['rim'].width():.2f} | {sd(way, name):.2f} |\n"
+        text += "\n![Edges, MTF and noise](quality/interpolation.png)\n\n" + paragraph("""
+            Where oversampling cannot be seen, it coincides with linear. In the right plot, lines are for an axis on
+            the centre of a bin, dots for an axis half-way between two bins.""")
+        text += "\n" + paragraph("""
+            `--filter` takes ramp, shepp-logan, cosine, hamming, hann, parzen, butterworth or none; `--filter-cutoff
+            0.5` sets the cutoff to half the Nyquist frequency. `--padding edge` (default), `zero` or `mirror` extends
+            rows beyond the detector ([geometry.md](geometry.md#padding-and-the-mean)).""")
+        text += "\n" + paragraph("""
+            `--mode fast` changes slices much less than the interpolation does: [performance.md](performance.md#fast-mode)
+            has its errors, and [dev/quality-methods.md](dev/quality-methods.md) pictures of them.""")
 
         def best(numbers):
             way, name = min(numbers, key=numbers.get)
@@ -453,7 +482,7 @@ class Interpolation:
 
         over = {way.name: 100 * self.edges[way.name, "ramp"]["rim"].overshoot() for way in WAYS}
         edge = {key: found["rim"].width() for key, found in self.edges.items()}
-        text += "\n### Which to choose\n\n" + paragraph(f"""
+        return text + "\n## Which to choose\n\n" + paragraph(f"""
             Exact interpolation preserves everything that the filter passes, including the noise of the full band.
             Linear interpolation is itself a low-pass filter, so with the same filter the exact slice is sharper and
             noisier: with the plain ramp, an edge near the rim is {edge["exact", "ramp"]:.2f} pixels wide instead of
@@ -463,14 +492,12 @@ class Interpolation:
             noise above and the plain ramp, linear is closer ({self.noisy["linear", "ramp"]:.4f}, exact
             {self.noisy["exact", "ramp"]:.4f}). The smallest error in the table is that of {best(self.truth)}; with
             noise it is that of {best(self.noisy)}. A window removes the additional noise: exact with `--filter
-            cosine` has
-            {sd("exact", "cosine"):.2f} and with `hann` {sd("exact", "hann"):.2f}, at edges of
+            cosine` has {sd("exact", "cosine"):.2f} and with `hann` {sd("exact", "hann"):.2f}, at edges of
             {edge["exact", "cosine"]:.2f} and {edge["exact", "hann"]:.2f} pixels. So use exact for sharpness, or if
             noise must be uniform and nothing may be aliased, and choose the filter according to the noise. Use linear
             if slices must agree with those of other programs that interpolate linearly, or if it is faster. Nearest
             has the noise of exact without all of its sharpness, and the most power above Nyquist; oversampling is
             equivalent to linear within the precision of the tables. Use these two only for speed.""")
-        return text
 
     def windows_page(self):
         """The part on thin plates and the tooth."""

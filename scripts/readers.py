@@ -113,6 +113,14 @@ def check_filters(data, compression, name):
             check(done.returncode == 0, f"{name}: {tool[0]}: {done.stderr}")
 
 
+def check_npy(fbp, dtype, expected):
+    name = f"{dtype}.npy"
+    fbp(*RUN, "--dtype", dtype, *scaled(dtype), "-o", name)
+    for mode in (None, "r"):
+        found = np.load(name, mmap_mode=mode)
+        check(found.dtype == DTYPES[dtype] and np.array_equal(found, expected), f"{name} {mode}")
+
+
 def check_zarr(fbp, dtype, expected):
     for version in ("0.4", "0.5"):
         for compression in ("none", "deflate", "zstd"):
@@ -176,6 +184,9 @@ def check_input(fbp, reference):
     same("edf", "EDF")
     counts.astype(">u2").tofile("input.raw")
     same(f"input.raw,{SIDE}x{SIDE}x{SLICES},u16be", "raw")
+    for number, kind in enumerate((">u2", "<i4", "<f4", ">f8")):
+        np.save(f"input-{number}.npy", counts.astype(kind))
+        same(f"input-{number}.npy", f"NumPy {kind}")
 
 
 def check_images(same, counts):
@@ -283,6 +294,7 @@ def main():
             for parts in (1, 3):
                 for compression in ("none", "deflate"):
                     check_hdf5(fbp, dtype, expected, parts, compression)
+            check_npy(fbp, dtype, expected)
             check_zarr(fbp, dtype, expected)
         check_input(fbp, reference)
     print(f"{check.passed} passed, 0 failed")

@@ -1,7 +1,7 @@
 //! Finds the rotation axis from a few rows of the input, corrected as for a run, and reconstructs slices for trial axes
 //! as a run does.
 
-use crate::center::{self, AxisEstimate, AxisSearch, AxisSurvey, AxisTilt, Method, Sinograms};
+use crate::center::{self, AxisEstimate, AxisSearch, AxisSurvey, AxisTilt, Method, Sinograms, TrialScores};
 use crate::device;
 use crate::engine::{Engine, Finish, Prepared, Setup, Source, corrected_rows, host_budget, open_device};
 use crate::error::{Error, Result};
@@ -131,6 +131,18 @@ impl Sampled {
             }
         }
         (found, note)
+    }
+
+    /// Returns the scores of trial axes, ascending, as the method `sweep` measures them in the middle one of the rows;
+    /// `None` without enough data, or without a sample in it. All positions are in bins of the detector, without shifts.
+    pub fn trial_scores(&self, axes: &[f64]) -> Option<TrialScores> {
+        let (scale, shift) = self.unbinning();
+        let within: Vec<f64> = axes.iter().map(|axis| (axis - shift) / scale).collect();
+        let mut found = center::trial_scores(&self.prepared(), &within)?;
+        found.between.iter_mut().for_each(|[at, _]| *at = *at * scale + shift);
+        found.minimum.at = found.minimum.at * scale + shift;
+        found.minimum.uncertainty *= scale;
+        Some(found)
     }
 
     fn prepared(&self) -> Sinograms {
@@ -304,11 +316,17 @@ pub fn of_ends([first, last]: [f64; 2], [bins, rows]: [usize; 2]) -> [f64; 2] {
 
 /// Reads the rows for a search from an open input and corrects them, but leaves their stripes.
 pub fn sample_of(source: &Source, job: &Job, reporter: &Reporter) -> Result<Sampled> {
-    let (scan, slices) = (&source.scan, &source.scan.run_slices);
-    // rows of the detector, also where a known axis extends them for the run
-    let (bins, axis) = (source.stack().width(), &scan.geometry.axis);
+    let slices = &source.scan.run_slices;
     let count = ROWS.min(VALUES / source.rows().sinogram_len().max(1)).clamp(1, slices.len());
     let rows: Vec<usize> = (0..count).map(|i| slices[(2 * i + 1) * slices.len() / (2 * count)]).collect();
+    sample_rows(source, job, rows, reporter)
+}
+
+/// Reads these rows as [`sample_of`] does.
+pub fn sample_rows(source: &Source, job: &Job, rows: Vec<usize>, reporter: &Reporter) -> Result<Sampled> {
+    let scan = &source.scan;
+    // rows of the detector, also where a known axis extends them for the run
+    let (bins, axis) = (source.stack().width(), &scan.geometry.axis);
     let mut sinograms = corrected_rows(source, job, &rows, reporter)?;
     source.forget_block();
     if !scan.geometry.same_axis() {

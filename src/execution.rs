@@ -37,9 +37,10 @@ pub struct Execution {
     pub histogram: Option<PathBuf>,
     /// File of the sections; the name contains the number of the shard, if there is one.
     pub sections: Option<PathBuf>,
-    /// File of the report: a page if the name ends in .html, which then contains the number of the shard, otherwise
-    /// JSON.
+    /// File of the report as JSON.
     pub report: Option<PathBuf>,
+    /// File of the report as a page; the name contains the number of the shard, if there is one.
+    pub page: Option<PathBuf>,
     pub save_config: Option<PathBuf>,
     pub dry_run: bool,
     /// Time without new files after which the wait for files ends.
@@ -133,10 +134,8 @@ impl Execution {
             preview: args.preview.clone(),
             histogram: named_by_shard(&args.histogram, "--histogram", "json", shard)?,
             sections: named_by_shard(&args.sections, "--sections", "png", shard)?,
-            report: match args.report.as_deref().is_some_and(is_page) {
-                true => named_by_shard(&args.report, "--report", "html", shard)?,
-                false => args.report.clone(),
-            },
+            report: one_report(&args.report, false)?,
+            page: named_by_shard(&one_report(&args.report, true)?, "--report", "html", shard)?,
             save_config: args.save_config.clone(),
             dry_run: args.dry_run,
             watch: text(&args.watch).map(|t| parse_time(&t, "--watch")).transpose()?,
@@ -154,17 +153,12 @@ impl Execution {
 
     /// Reports whether the values of slices are needed in addition to the samples that are written and to their counts.
     pub fn keeps_values(&self) -> bool {
-        self.preview.is_some() || self.sections.is_some() || self.page().is_some()
+        self.preview.is_some() || self.sections.is_some() || self.page.is_some()
     }
 
     /// Reports whether the values of slices are counted.
     pub fn counts_values(&self) -> bool {
-        self.histogram.is_some() || self.page().is_some()
-    }
-
-    /// Returns the file of `--report` if it is a page.
-    pub fn page(&self) -> Option<&Path> {
-        self.report.as_deref().filter(|path| is_page(path))
+        self.histogram.is_some() || self.page.is_some()
     }
 
     fn check_output(&self, args: &ReconstructArgs) -> Result<()> {
@@ -211,6 +205,21 @@ impl Execution {
 /// Reports whether a report with this name is a page rather than JSON.
 fn is_page(path: &Path) -> bool {
     path.extension().is_some_and(|extension| extension == "html")
+}
+
+/// Returns the report that is a page, or the one that is not.
+fn one_report(reports: &[PathBuf], page: bool) -> Result<Option<PathBuf>> {
+    let mut of_kind = reports.iter().filter(|path| is_page(path) == page);
+    let first = of_kind.next();
+    if let (Some(first), Some(second)) = (first, of_kind.next()) {
+        let kind = if page { "a page" } else { "JSON" };
+        return Err(Error::usage(format!(
+            "--report: {} and {} would both be {kind}; give at most one FILE.json and one FILE.html",
+            first.shown(),
+            second.shown()
+        )));
+    }
+    Ok(first.cloned())
 }
 
 /// Returns the name of a file made from the slices of a job, and checks its extension: `name-2of8.json` for shard 2 of

@@ -61,7 +61,7 @@ mod tests {
     fn job(flags: &str) -> Job {
         let command = ["fbp", "reconstruct"].into_iter().chain(flags.split_whitespace());
         match Cli::try_parse_from(command).unwrap().command {
-            Command::Reconstruct(args) => Job::new(&args).unwrap(),
+            Command::Reconstruct { args, .. } => Job::new(&args).unwrap(),
             other => panic!("{other:?}"),
         }
     }

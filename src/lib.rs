@@ -7,7 +7,7 @@
 //! source -> steps -> engine (upload, filter, back-project, download) -> sink
 //! ```
 //!
-//! [`geometry`] states the conventions (axes, amplitude, weights), [`spectrum`] the filters. `docs/architecture.md`
+//! [`geometry`] states the conventions (axes, amplitude, weights), [`spectrum`] the filters. `docs/dev/architecture.md`
 //! describes the modules, and which may use which.
 
 pub mod axis;

@@ -53,7 +53,7 @@ fn ended(result: Result<()>) -> ExitCode {
 
 fn run(cli: Cli) -> Result<()> {
     match cli.command {
-        Command::Reconstruct(args) => commands::reconstruct(*args, &*cancelled_by_signals()?),
+        Command::Reconstruct { args, .. } => commands::reconstruct(*args, &*cancelled_by_signals()?),
         Command::Batch(args) => commands::batch(*args, &*cancelled_by_signals()?),
         Command::Devices(args) => results(&commands::devices(&args)?),
         Command::Profiles { action } => results(&commands::profiles(&action)?),
@@ -74,13 +74,13 @@ fn run(cli: Cli) -> Result<()> {
             results(&text)?;
             verdict
         }
-        Command::Center(args) => {
+        Command::Center { args, .. } => {
             let (text, verdict) = commands::center(&args)?;
             results(&text)?;
             verdict
         }
         Command::Report(args) => commands::report(&args, &*cancelled_by_signals()?),
-        Command::Preprocess(args) => results(&commands::preprocess(&args)?),
+        Command::Preprocess { args, .. } => results(&commands::preprocess(&args)?),
         Command::Phantom(args) => results(&commands::phantom(&args)?),
         Command::Compare(args) => {
             let (text, verdict) = commands::compare(&args)?;

@@ -5,7 +5,7 @@
 //! The other filters are that ramp times a window of `u = f / (cutoff * f_Nyquist)`; windows end at `u = 1`
 //! (the Butterworth window, order 4, falls off smoothly and has `1/2` there).
 
-use rustfft::{FftPlanner, num_complex::Complex};
+use host_fft::{Complex, Real};
 use serde::{Deserialize, Serialize};
 use std::f64::consts::{PI, TAU};
 use strum::{Display, EnumIter, EnumString, IntoStaticStr, VariantArray};
@@ -85,7 +85,7 @@ pub fn spectrum(filter: Filter, cutoff: f64, length: usize) -> Vec<f64> {
             Complex::new(value, 0.0)
         })
         .collect();
-    FftPlanner::new().plan_fft_forward(length).process(&mut kernel);
+    f64::forward(length).process(&mut kernel);
     kernel
         .iter()
         .enumerate()

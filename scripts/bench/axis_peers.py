@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Prints how often algotom finds the rotation axis of the simulated scans of docs/center.md.
+"""Prints how often algotom finds the rotation axis of the simulated scans of docs/dev/axis.md.
 
     FBP_TEST_EXPORT=DIR scripts/axis-table    writes the scans there
     scripts/bench/axis_peers.py DIR           searches them

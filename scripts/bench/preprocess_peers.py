@@ -9,7 +9,7 @@ it: offsets of every tenth bin, seven bins that see a fifth more, three dead one
   ms           one thread, with its Python for algotom
 
 Peers without the names of a program are NumPy and PyWavelets, written down here: what a method is by its paper where
-algotom does something else; docs/preprocessing.md explains these differences.
+algotom does something else; docs/dev/steps.md explains these differences.
 
 The peers are installed from PyPI into target/preprocess-peers; tomopy, too, if there is a wheel.
 """

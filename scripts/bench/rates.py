@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Measures the rates of a device's units, each alone: what a profile's [throughput] says (docs/model.md).
+"""Measures the rates of a device's units, each alone: what a profile's [throughput] says (docs/dev/model.md).
 
     pip install pyopencl numpy; python3 scripts/bench/rates.py
 

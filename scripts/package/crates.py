@@ -17,8 +17,10 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 # one of them is enough where a crate offers a choice
 PERMISSIVE = {
     "MIT", "Apache-2.0", "Apache-2.0 WITH LLVM-exception", "BSD-2-Clause", "BSD-3-Clause", "ISC", "Zlib", "0BSD",
-    "Unicode-3.0", "Unlicense", "BSL-1.0", "CC0-1.0",
+    "Unicode-3.0", "Unlicense", "BSL-1.0", "CC0-1.0", "HDF5",
 }  # fmt: skip
+# crates that name a file in place of an expression: the licence in it
+NAMED_BY_FILE = {"hdf5-metno-src": "HDF5"}
 
 
 def permissive(licence):
@@ -36,6 +38,8 @@ def crates(features):
     command = ["cargo", "metadata", "--locked", "--format-version", "1", "--filter-platform", host()]
     metadata = json.loads(subprocess.check_output([*command, "--features", features], cwd=ROOT))
     packages = {package["id"]: package for package in metadata["packages"]}
+    for package in packages.values():
+        package["license"] = package["license"] or NAMED_BY_FILE.get(package["name"])
     nodes = {node["id"]: node for node in metadata["resolve"]["nodes"]}
     root = metadata["resolve"]["root"]
     open_, linked = [root], {root: []}
@@ -66,6 +70,8 @@ def licence_texts(package):
         folder = ROOT  # crates of this project have its licence
     names = re.compile(r"(licen[cs]e|copying|copyright|notice|unlicense)", re.I)
     files = [path for path in sorted(folder.iterdir()) if path.is_file() and names.match(path.name)]
+    if package["license_file"]:
+        files.append(folder / package["license_file"])
     return [(path.name, path.read_text(errors="replace").strip()) for path in files]
 
 

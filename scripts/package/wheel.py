@@ -78,7 +78,7 @@ def main():
     glibc, libraries = elf.needs(str(arguments.fbp))
     other = [library for library in libraries if not elf.SYSTEM.fullmatch(library)]
     if other and not arguments.local:
-        sys.exit(f"{arguments.fbp} is linked with {' '.join(other)}, which a wheel does not bring; build it without hdf5")
+        sys.exit(f"{arguments.fbp} is linked with {' '.join(other)}, which a wheel does not bring; build it with scripts/package/portable")
     version = subprocess.check_output([arguments.fbp, "--version"], text=True).split()[1]
     major, minor = elf.number(glibc)[:2]
     linux = "linux" if arguments.local else f"manylinux_{major}_{minor}"
@@ -92,7 +92,8 @@ def main():
     with tempfile.TemporaryDirectory() as temporary:
         crates = pathlib.Path(temporary)
         subprocess.run(
-            [sys.executable, ROOT / "scripts/package/crates.py", "--licences", crates / "l", "--sbom", crates / "s"],
+            [sys.executable, ROOT / "scripts/package/crates.py", "--features", "hdf5-static"]
+            + ["--licences", crates / "l", "--sbom", crates / "s"],
             check=True,
         )
         files = [

@@ -24,7 +24,7 @@ mod zingers;
 
 pub use curve::{AGREEMENT, AxisVerdict, CostCurve, Curve, Minimum};
 pub use sinograms::Sinograms;
-pub use sweep::negative_share;
+pub use sweep::TrialScores;
 pub use tilt::AxisTilt;
 use turn::{ScanEnds, Turn, ends};
 
@@ -368,6 +368,13 @@ pub fn survey(sinograms: &Sinograms, range: Option<(f64, f64)>) -> (Vec<AxisSurv
         found.for_each(|(found, _)| found.verdict = AxisVerdict::Angles);
     }
     (surveys, note)
+}
+
+/// Returns the scores of trial axes in bins, ascending, from the middle one of the sampled rows, as the method `sweep`
+/// measures them; `None` if there are too few projections or bins, or no sample in the row.
+pub fn trial_scores(sinograms: &Sinograms, axes: &[f64]) -> Option<TrialScores> {
+    let enough = !sinograms.rows.is_empty() && sinograms.angles.len().min(sinograms.bins) >= FEWEST;
+    enough.then(|| sweep::scores(sinograms, axes))
 }
 
 /// The outcome of one method, with the costs that led there.

@@ -10,10 +10,9 @@ use super::{AGREEMENT, Sinograms};
 use crate::geometry::{AngleWeights, cos_sin_degrees, weights};
 use crate::numbers::floor;
 use crate::spectrum::{Filter, padded_length, spectrum};
+use host_fft::{Complex, Real};
 use multiversion::multiversion;
 use rayon::prelude::*;
-use realfft::RealFftPlanner;
-use realfft::num_complex::Complex;
 
 /// Widest detector on which the whole range is searched; wider ones are binned for that.
 const COARSE: usize = 128;
@@ -106,8 +105,7 @@ fn filtered(mut rows: Vec<f32>, bins: usize) -> Vec<f32> {
     let length = padded_length(bins);
     let factors: Vec<f32> =
         spectrum(Filter::Ramp, 1.0, length).iter().map(|value| (value / length as f64) as f32).collect();
-    let mut planner = RealFftPlanner::<f32>::new();
-    let (forward, backward) = (planner.plan_fft_forward(length), planner.plan_fft_inverse(length));
+    let (forward, backward) = (f32::real_forward(length), f32::real_inverse(length));
     let fresh = || (forward.make_input_vec(), forward.make_output_vec());
     rows.par_chunks_mut(bins).for_each_init(fresh, |(values, frequencies), row| {
         let (first, last) = (row[0], row[bins - 1]);
@@ -140,32 +138,35 @@ pub(super) fn search(sinograms: &Sinograms, low: f64, high: f64) -> (Minimum, Co
     }
 }
 
+/// Returns a function that computes the shares of negative values, `[position][tile]`, of slices inside a circle of
+/// `radius` bins about the axis, from the middle one of the sampled rows.
+fn sharpness(sinograms: &Sinograms, radius: f64) -> impl Fn(&TrialPositions) -> Vec<Vec<[f64; 2]>> + use<> {
+    let row = &sinograms.rows[sinograms.rows.len() / 2];
+    // half a turn only: with a wrong axis, opposite views would be summed and blur the slice instead of leaving arcs
+    let used = sinograms.half_turn();
+    let trials = Trials::new(&row[..used * sinograms.bins], sinograms.bins, &sinograms.angles[..used]);
+    let points = grid(radius);
+    let tile = |&[x, y]: &[f64; 2]| {
+        let along = |v: f64| ((v / radius + 1.0) / 2.0 * TILES as f64).clamp(0.0, TILES as f64 - 1.0) as usize;
+        along(y) * TILES + along(x)
+    };
+    let tiles: Vec<usize> = points.iter().map(tile).collect();
+    move |axes: &TrialPositions| {
+        let mut shares = vec![vec![[0f64; 2]; TILES * TILES]; axes.count];
+        for (values, tile) in trials.values(axes, &points).chunks(axes.count).zip(&tiles) {
+            for (shares, value) in shares.iter_mut().zip(values) {
+                shares[*tile][0] += f64::from((-value).max(0.0));
+                shares[*tile][1] += 1.0;
+            }
+        }
+        shares
+    }
+}
+
 /// Finds the axis from the values inside a circle of `radius` bins about it.
 fn within(sinograms: &Sinograms, low: f64, high: f64, radius: f64) -> (Minimum, CostCurve) {
     let factor = sinograms.bins.div_ceil(COARSE);
     let (scale, shift) = (factor as f64, (factor as f64 - 1.0) / 2.0);
-    let sharpness = |sinograms: &Sinograms, radius: f64| {
-        let row = &sinograms.rows[sinograms.rows.len() / 2];
-        // half a turn only: with a wrong axis, opposite views would be summed and blur the slice instead of leaving arcs
-        let used = sinograms.half_turn();
-        let trials = Trials::new(&row[..used * sinograms.bins], sinograms.bins, &sinograms.angles[..used]);
-        let points = grid(radius);
-        let tile = |&[x, y]: &[f64; 2]| {
-            let along = |v: f64| ((v / radius + 1.0) / 2.0 * TILES as f64).clamp(0.0, TILES as f64 - 1.0) as usize;
-            along(y) * TILES + along(x)
-        };
-        let tiles: Vec<usize> = points.iter().map(tile).collect();
-        move |axes: &TrialPositions| {
-            let mut shares = vec![vec![[0f64; 2]; TILES * TILES]; axes.count];
-            for (values, tile) in trials.values(axes, &points).chunks(axes.count).zip(&tiles) {
-                for (shares, value) in shares.iter_mut().zip(values) {
-                    shares[*tile][0] += f64::from((-value).max(0.0));
-                    shares[*tile][1] += 1.0;
-                }
-            }
-            shares
-        }
-    };
     let coarse = sharpness(&sinograms.binned(factor), radius / scale);
     let curve = Curve::sample(TrialPositions::new((low - shift) / scale, (high - shift) / scale, 0.5), coarse);
     let mut costs = CostCurve::of_binned(&curve, scale, shift);
@@ -187,16 +188,45 @@ fn within(sinograms: &Sinograms, low: f64, high: f64, radius: f64) -> (Minimum, 
     (minimum.with_error(0.0), costs)
 }
 
-/// Returns the share of negative values in a slice of `size x size` values: the sum of their magnitudes over that of
-/// all magnitudes, inside the smaller of the circles that a search evaluates. A slice about a wrong axis has a larger
-/// share.
-pub fn negative_share(slice: &[f32], size: usize) -> f64 {
-    let (middle, radius) = ((size as f64 - 1.0) / 2.0, RADII[0] * size as f64 / 2.0);
-    let inside = |i: usize| ((i % size) as f64 - middle).hypot((i / size) as f64 - middle) < radius;
-    let values =
-        || slice.iter().enumerate().filter(|(i, value)| value.is_finite() && inside(*i)).map(|(_, v)| f64::from(*v));
-    let (negative, all) = values().fold((0.0, 0.0), |(negative, all), v| (negative + (-v).max(0.0), all + v.abs()));
-    if all > 0.0 { negative / all } else { 0.0 }
+/// Scores of trial axes: the mean of the negative values in a slice about each, in attenuation per bin. The lowest is the
+/// best.
+#[derive(Clone, Debug)]
+pub struct TrialScores {
+    /// Score of each trial axis.
+    pub scores: Vec<f64>,
+    /// Scores of axes between the first and the last, in finer steps: position in bins, score.
+    pub between: Vec<[f64; 2]>,
+    /// Lowest score of all of these.
+    pub minimum: Minimum,
+}
+
+/// Steps in bins at which scores between trial axes are computed.
+const STEPS: [f64; 7] = [1.0, 0.5, 0.25, 0.1, 0.05, 0.025, 0.01];
+/// Number of steps between the first and the last trial axis from which the lowest score is told from roughness.
+const ENOUGH: f64 = 64.0;
+/// Distance in bins from the lowest score within which parts of a slice are compared.
+const REACH: f64 = 2.0;
+
+/// Returns the scores of trial axes in bins, ascending, of the middle one of the sampled rows: the measure of the method
+/// `sweep`, inside the smaller of its circles, at every axis.
+pub(super) fn scores(sinograms: &Sinograms, axes: &[f64]) -> TrialScores {
+    let shares = sharpness(sinograms, RADII[0] * sinograms.bins as f64 / 2.0);
+    let of_one = |&axis: &f64| {
+        let here = TrialPositions { first: axis, step: 1.0, count: 1 };
+        Curve::sample(here, &shares).points().first().map_or(0.0, |point| point[1])
+    };
+    let (first, last) = (axes.first().copied().unwrap_or_default(), axes.last().copied().unwrap_or_default());
+    let fine = STEPS.into_iter().find(|step| (last - first) / step >= ENOUGH);
+    let positions = TrialPositions::new(first, last, fine.unwrap_or(STEPS[STEPS.len() - 1]));
+    let between = Curve::sample(positions, &shares);
+    let lowest = between.minimum();
+    // as of the method: parts may put the minimum anywhere in a wide range
+    let near = Curve::sample(TrialPositions::new(lowest.at - REACH, lowest.at + REACH, REACH / 8.0), &shares);
+    TrialScores {
+        scores: axes.iter().map(of_one).collect(),
+        minimum: Minimum { uncertainty: near.uncertainty(), ..lowest }.with_error(0.0),
+        between: between.points(),
+    }
 }
 
 /// Returns the points of a grid inside a circle about the axis, with at most [`GRID`] along the diameter.
@@ -210,6 +240,43 @@ fn grid(radius: f64) -> Vec<[f64; 2]> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::geometry::even_angles;
+    use crate::phantom::{Kind, Phantom};
+
+    #[test]
+    fn scores_of_trials_are_lowest_where_the_method_finds_the_axis() {
+        let (bins, axis) = (96, 50.3);
+        for kind in [Kind::Asymmetric, Kind::SheppLogan] {
+            for turn in [180.0, 360.0] {
+                let angles = even_angles(0.0, turn, (turn / 1.5) as usize);
+                let phantom = Phantom::for_slice(kind, bins, 0, 1);
+                let mut rows = vec![0f32; bins * angles.len()];
+                for (row, angle) in rows.chunks_mut(bins).zip(&angles) {
+                    phantom.project_row(angle.to_radians(), axis, row);
+                }
+                let sinograms = Sinograms::of_rows(bins, &angles, &[0], &[&rows]);
+                // near the axis, coarse steps, and steps that no bin holds a whole number of
+                for (first, step, count) in [(46.0, 0.5, 17), (40.0, 2.0, 11), (48.3, 0.4, 11)] {
+                    let axes: Vec<f64> = (0..count).map(|i| first + i as f64 * step).collect();
+                    let TrialScores { scores, between, minimum } = scores(&sinograms, &axes);
+                    let best = (0..count).min_by(|&a, &b| scores[a].total_cmp(&scores[b])).unwrap();
+                    let what = format!("{kind:?}, {turn}, {first}: {} {minimum:?}", axes[best]);
+                    assert!((axes[best] - axis).abs() <= 0.5 * step + 0.1, "{what}");
+                    assert!((minimum.at - axis).abs() < 0.2, "{what}");
+                    assert_eq!(minimum.verdict, AxisVerdict::Ok, "{what}");
+                    let (found, _) = search(&sinograms, first, first + (count - 1) as f64 * step);
+                    assert!((found.at - minimum.at).abs() < 0.2, "{what}: {found:?}");
+                    // dots are on the curve
+                    let low = between.iter().map(|point| point[1]).fold(f64::INFINITY, f64::min);
+                    assert!(scores[best] >= low - 1e-9 && between.len() >= 64, "{what}");
+                    for (axis, score) in axes.iter().zip(&scores) {
+                        let near = between.iter().find(|point| (point[0] - axis).abs() < 1e-9);
+                        assert!(near.is_none_or(|point| (point[1] - score).abs() < 1e-5), "{what}: {axis}");
+                    }
+                }
+            }
+        }
+    }
 
     #[test]
     fn values_for_all_axes_are_sums_over_the_projections() {

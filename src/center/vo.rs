@@ -14,10 +14,9 @@ use super::curve::{CostCurve, Curve, Minimum, TrialPositions};
 use super::jitter::jitter;
 use super::{AxisVerdict, Sinograms};
 use crate::error::{Error, Result};
+use host_fft::{Complex, Real};
 use multiversion::multiversion;
 use rayon::prelude::*;
-use rustfft::FftPlanner;
-use rustfft::num_complex::Complex;
 
 /// Widest detector on which the whole range is searched; wider ones are binned for that.
 const COARSE: usize = 320;
@@ -101,8 +100,7 @@ impl Metric {
         let used = sinograms.half_turn();
         let length = (2 * bins).next_power_of_two();
         let turn = 2 * used;
-        let mut planner = FftPlanner::new();
-        let (along_row, along_angle) = (planner.plan_fft_forward(length), planner.plan_fft_forward(turn));
+        let (along_row, along_angle) = (f32::forward(length), f32::forward(turn));
         let radius = bins as f64 / 2.0;
         // first m beyond the wedge and the tails of the Bessel functions that it is made of
         let beyond = |u: usize| {

@@ -3,8 +3,8 @@
 use crate::geometry::{Geometry, Roi, cos_sin_degrees, slice_centre};
 use crate::kernel::{Padding, Reads};
 use crate::spectrum::padded_length;
+use host_fft::{Complex, Real};
 use rayon::prelude::*;
-use rustfft::{FftPlanner, num_complex::Complex};
 use std::collections::BTreeSet;
 use std::f64::consts::TAU;
 
@@ -160,7 +160,7 @@ fn exact(geometry: &Geometry, sinograms: &[f32], pixels: &[[usize; 2]], padding:
     let (bins, projections) = (geometry.bins, geometry.projections());
     let slices = sinograms.len() / (bins * projections);
     let length = padded_length(bins);
-    let transform = FftPlanner::new().plan_fft_forward(length);
+    let transform = f64::forward(length);
     let zeros = || vec![0f64; pixels.len() * slices];
     let add = |mut sums: Vec<f64>, p: usize| {
         let spectra: Vec<Vec<Complex<f64>>> = (0..slices)

@@ -541,12 +541,12 @@ mod tests {
 
     #[test]
     fn the_page_lists_every_margin() {
-        let page = include_str!("../../docs/preprocessing.md");
+        let page = include_str!("../../docs/dev/steps.md");
         let row = |check: &StepCheck| {
             let (error, reason) = check.margin();
             format!("| `{}` | {error:.0e} | {reason} |\n", check.name())
         };
         let table: String = StepCheck::all().iter().map(row).collect();
-        assert!(page.contains(&table), "docs/preprocessing.md lacks\n{table}");
+        assert!(page.contains(&table), "docs/dev/steps.md lacks\n{table}");
     }
 }

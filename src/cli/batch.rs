@@ -6,19 +6,6 @@ use crate::phantom::PageLayout;
 use clap::{Arg, Args};
 use std::path::PathBuf;
 
-/// Examples and the exit codes of a batch, shown below its help.
-pub(super) const BATCH_HELP: &str = "\
-Examples:
-  fbp batch 'night/*.h5' --center auto --output 'rec/{name}' --report 'rec/{name}.html'
-      every HDF5 file of a night; rec/index.html shows all scans, also those that failed
-  fbp batch 'night/*.h5' --config run.toml --scans scans.csv --output 'rec/{name}' --resume
-      goes on after a stop; scans.csv has other flags for some scans (name,center,rows)
-  fbp batch 'night/{name}/tomo' --flats 'night/{name}/flat' --darks dark --output 'rec/{name}.zarr' --shard auto
-      directories of TIFF files; one task of a Slurm array does its share of the scans
-
-Exit codes: 0 if all scans are done, 1 if some failed; if all failed, that of the first one;
-75 if a signal stopped the batch: run it again with --resume. See fbp help exit-codes.";
-
 /// Flags of `fbp batch`: those of `fbp reconstruct`, which hold for every scan, and which scans there are.
 #[derive(Args, Debug)]
 pub struct BatchArgs {

@@ -6,69 +6,110 @@ use clap::Args;
 use serde::{Deserialize, Serialize};
 use serde_with::skip_serializing_none;
 use std::ops::Not;
+use std::path::Path;
+
+// headings of the help
+const SCAN: &str = "Scan (exactly one of these)";
+const DATASETS: &str = "Datasets of an HDF5 scan";
+const FIELDS: &str = "Flat and dark fields";
+const FRAMES: &str = "Order and size of frames";
+
+/// Suffixes of files that may contain sinograms as well as projections.
+const STACKS: &[&str] = &["tif", "tiff", "edf", "npy", "zarr", "raw", "txt"];
 
 /// Input data, and how counts become line integrals.
 #[skip_serializing_none]
 #[derive(Args, Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", default)]
 pub struct InputArgs {
-    /// Directory or glob of TIFF or EDF files, 'list FILE' with a path per line, multi-page TIFF, Zarr, or
+    /// Directory or glob of TIFF or EDF files, 'list FILE' with a path per line, multi-page TIFF, Zarr, NumPy, or
     /// FILE.h5::/DATASET; one sinogram per file or page, with one projection per row
-    #[arg(long, value_name = "PATH", help_heading = "Input (exactly one of the first four)")]
+    #[arg(long, value_name = "PATH", help_heading = SCAN)]
     pub sinograms: Option<String>,
-    /// Directory or glob of TIFF or EDF files, 'list FILE' with a path per line, multi-page TIFF, Zarr, or
+    /// Directory or glob of TIFF or EDF files, 'list FILE' with a path per line, multi-page TIFF, Zarr, NumPy, or
     /// FILE.h5::/DATASET; one projection per file or page
-    #[arg(long, value_name = "PATH", help_heading = "Input (exactly one of the first four)")]
+    #[arg(long, value_name = "PATH", help_heading = SCAN)]
     pub projections: Option<String>,
     /// HDF5 file with projections, flats, darks and angles: Data Exchange, NXtomo, or the datasets named below
-    #[arg(long, value_name = "FILE", help_heading = "Input (exactly one of the first four)")]
+    #[arg(long, value_name = "FILE", help_heading = SCAN)]
     pub hdf5: Option<String>,
     /// Raw file without a header, one projection per frame: width, height and number of frames, type, bytes before the
     /// first frame
-    #[arg(long, value_name = "FILE,WxHxN,u16le[,OFFSET]", help_heading = "Input (exactly one of the first four)")]
+    #[arg(long, value_name = "FILE,WxHxN,u16le[,OFFSET]", help_heading = SCAN)]
     pub raw: Option<String>,
     /// Dataset of the projections [default: defined by the layout]
-    #[arg(long, value_name = "DATASET", help_heading = "Input (exactly one of the first four)")]
+    #[arg(long, value_name = "DATASET", help_heading = DATASETS)]
     pub hdf5_data: Option<String>,
     /// Dataset of the flat fields, or the word none [default: defined by the layout]
-    #[arg(long, value_name = "DATASET", help_heading = "Input (exactly one of the first four)")]
+    #[arg(long, value_name = "DATASET", help_heading = DATASETS)]
     pub hdf5_flats: Option<String>,
     /// Dataset of the dark fields, or the word none [default: defined by the layout]
-    #[arg(long, value_name = "DATASET", help_heading = "Input (exactly one of the first four)")]
+    #[arg(long, value_name = "DATASET", help_heading = DATASETS)]
     pub hdf5_darks: Option<String>,
     /// Dataset of the angles [default: defined by the layout]
-    #[arg(long, value_name = "DATASET", help_heading = "Input (exactly one of the first four)")]
+    #[arg(long, value_name = "DATASET", help_heading = DATASETS)]
     pub hdf5_angles: Option<String>,
     /// Dataset that says what each frame is (0 projection, 1 flat, 2 dark, 3 invalid, -1 taken again), or the word none
     /// [default: image_key_control or image_key next to the projections]
-    #[arg(long, value_name = "DATASET", help_heading = "Input (exactly one of the first four)")]
+    #[arg(long, value_name = "DATASET", help_heading = DATASETS)]
     pub hdf5_keys: Option<String>,
     /// Flat fields (beam without sample) for --projections, or to use instead of those in --hdf5
-    #[arg(long, value_name = "PATH", help_heading = "Input (exactly one of the first four)")]
+    #[arg(long, value_name = "PATH", help_heading = FIELDS)]
     pub flats: Option<String>,
     /// Flat fields taken after the scan; fbp interpolates between the two sets
-    #[arg(long, value_name = "PATH", help_heading = "Input (exactly one of the first four)")]
+    #[arg(long, value_name = "PATH", help_heading = FIELDS)]
     pub flats2: Option<String>,
     /// Dark fields (no beam) for --projections, or to use instead of those in --hdf5
-    #[arg(long, value_name = "PATH", help_heading = "Input (exactly one of the first four)")]
+    #[arg(long, value_name = "PATH", help_heading = FIELDS)]
     pub darks: Option<String>,
     /// Which number in the file names is the order of --projections or --sinograms, from 1 [default: the one that varies, or
     /// counts up by one]
-    #[arg(long, value_name = "N", help_heading = "Input (exactly one of the first four)")]
+    #[arg(long, value_name = "N", help_heading = FRAMES)]
     pub order_by: Option<usize>,
     /// How to combine several flats or darks [default: mean]
-    #[arg(long, value_name = "MODE", value_parser = words::<FieldMode>(), help_heading = "Input (exactly one of the first four)")]
+    #[arg(long, value_name = "MODE", value_parser = words::<FieldMode>(), help_heading = FIELDS)]
     pub field_mode: Option<FieldMode>,
     /// Take -log of the transmission [default: on with flats]
-    #[arg(long, overrides_with = "no_minus_log", help_heading = "Input (exactly one of the first four)")]
+    #[arg(long, overrides_with = "no_minus_log", help_heading = FIELDS)]
     #[serde(skip_serializing_if = "Not::not")]
     pub minus_log: bool,
     /// Do not take -log
-    #[arg(long, help_heading = "Input (exactly one of the first four)")]
+    #[arg(long, help_heading = FIELDS)]
     #[serde(skip_serializing_if = "Not::not")]
     pub no_minus_log: bool,
     /// Average N x N pixels; other flags count binned pixels, except --center, --center-shifts and --pixel-size
     /// [default: 1]
-    #[arg(long, value_name = "N", help_heading = "Input (exactly one of the first four)")]
+    #[arg(long, value_name = "N", help_heading = FRAMES)]
     pub binning: Option<usize>,
+}
+
+/// Scan that is given without a flag.
+#[derive(Args, Clone, Debug)]
+pub struct ScanArg {
+    /// HDF5 file of the scan; the same as --hdf5
+    #[arg(value_name = "SCAN", help_heading = SCAN, conflicts_with_all = ["sinograms", "projections", "hdf5", "raw"])]
+    scan: Option<String>,
+}
+
+impl ScanArg {
+    /// Moves the scan to `hdf5` of the input, the one kind that needs no other flag to be understood.
+    ///
+    /// # Errors
+    /// What to give instead, for a path that may contain sinograms as well as projections.
+    pub(super) fn name(&mut self, input: &mut InputArgs) -> Result<(), String> {
+        let Some(scan) = self.scan.take() else { return Ok(()) };
+        let path = Path::new(&scan);
+        let suffix = path.extension().and_then(|suffix| suffix.to_str()).map(str::to_lowercase);
+        let is_stack = scan.starts_with("list ")
+            || scan.contains(['*', '?'])
+            || path.is_dir()
+            || suffix.is_some_and(|suffix| STACKS.contains(&suffix.as_str()));
+        if is_stack {
+            return Err(format!(
+                "`{scan}` may contain sinograms or projections; give --sinograms '{scan}' or --projections '{scan}'"
+            ));
+        }
+        input.hdf5 = Some(scan);
+        Ok(())
+    }
 }

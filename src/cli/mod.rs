@@ -6,6 +6,7 @@ mod center;
 mod compare;
 mod devices;
 mod doctor;
+mod examples;
 mod help;
 mod info;
 mod input;
@@ -44,10 +45,12 @@ pub use steps::{InputMeasures, StepArgs};
 pub use tune::TuneArgs;
 pub use values::Text;
 
-use batch::{BATCH_HELP, in_batch};
+use batch::in_batch;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
-use clap::{Parser, Subcommand};
+use clap::{CommandFactory, Parser, Subcommand};
+use examples::{after_help, with_exit_codes};
 use help::EXIT_CODES;
+use input::ScanArg;
 use std::ffi::OsString;
 use std::path::Path;
 
@@ -64,50 +67,72 @@ pub struct Cli {
 #[derive(Debug, Subcommand)]
 pub enum Command {
     /// Reconstruct slices from sinograms or projections
-    #[command(alias = "reco", after_help = EXIT_CODES)]
-    Reconstruct(Box<ReconstructArgs>),
+    #[command(alias = "reco", after_help = with_exit_codes(examples::RECONSTRUCT))]
+    Reconstruct {
+        #[command(flatten)]
+        scan: ScanArg,
+        #[command(flatten)]
+        args: Box<ReconstructArgs>,
+    },
     /// Reconstruct many scans, one after the other, with a page that shows all of them
-    #[command(after_help = BATCH_HELP, mut_args = in_batch)]
+    #[command(after_help = with_exit_codes(examples::SCANS), mut_args = in_batch)]
     Batch(Box<BatchArgs>),
     /// List OpenCL devices, their capabilities, and the profile used for each
+    #[command(after_help = after_help(examples::DEVICES))]
     Devices(DevicesArgs),
     /// List, print or check device profiles
+    #[command(after_help = after_help(examples::PROFILES))]
     Profiles {
         #[command(subcommand)]
         action: ProfilesAction,
     },
     /// Print a generated back-projection kernel and its build options; needs no device
+    #[command(after_help = after_help(examples::KERNEL))]
     Kernel(KernelArgs),
     /// Predict the speed limit that each unit of a device sets for a kernel, and name the limiting unit; needs no
     /// device
-    #[command(after_help = "\
-Without --profile: the kernel of section 6.5 of the paper, on every device with known rates (Table 16).
-With --profile: every kernel of the profiles, next to the measured speed.
-1 GU/s is 10^9 updates of a pixel by a projection per second.")]
+    ///
+    /// Without --profile: the kernel of section 6.5 of the paper, on every device with known rates (Table 16). With
+    /// --profile: every kernel of the profiles, next to the measured speed. 1 GU/s is 10^9 updates of a pixel by a
+    /// projection per second.
+    #[command(after_help = after_help(examples::MODEL))]
     Model(ModelArgs),
     /// Check a device and its driver: image formats, transforms, steps, and every kernel of a profile against a reference
-    #[command(after_help = EXIT_CODES)]
+    #[command(after_help = with_exit_codes(examples::DOCTOR))]
     Doctor(DoctorArgs),
     /// Check and time the back-projection kernels of a profile on a device
-    #[command(after_help = EXIT_CODES)]
+    #[command(after_help = with_exit_codes(examples::BENCH))]
     Bench(BenchArgs),
     /// Find the fastest correct kernel parameters on a device, and write them as a profile
-    #[command(after_help = EXIT_CODES)]
+    #[command(after_help = with_exit_codes(examples::TUNE))]
     Tune(TuneArgs),
     /// Find the rotation axis, or write trial slices for several axes
-    #[command(after_help = EXIT_CODES)]
-    Center(Box<CenterArgs>),
+    #[command(after_help = with_exit_codes(examples::CENTER))]
+    Center {
+        #[command(flatten)]
+        scan: ScanArg,
+        #[command(flatten)]
+        args: Box<CenterArgs>,
+    },
     /// Write the corrected sinograms or projections that reconstruct would filter
-    #[command(after_help = EXIT_CODES)]
-    Preprocess(Box<PreprocessArgs>),
+    #[command(after_help = with_exit_codes(examples::PREPROCESS))]
+    Preprocess {
+        #[command(flatten)]
+        scan: ScanArg,
+        #[command(flatten)]
+        args: Box<PreprocessArgs>,
+    },
     /// Write an HTML page about a finished run: slices, histogram, axis search, times and run file
-    #[command(after_help = EXIT_CODES)]
+    #[command(after_help = with_exit_codes(examples::REPORT))]
     Report(ReportArgs),
     /// Write analytic sinograms or projections of a phantom
+    #[command(after_help = after_help(examples::PHANTOM))]
     Phantom(PhantomArgs),
     /// Compare slices with reference slices
+    #[command(after_help = after_help(examples::COMPARE))]
     Compare(CompareArgs),
     /// Describe a file or stack of images, or an HDF5 file
+    #[command(after_help = after_help(examples::INFO))]
     Info(InfoArgs),
     /// Print shell completions
     Completions {
@@ -125,7 +150,17 @@ With --profile: every kernel of the profiles, next to the measured speed.
 /// # Errors
 /// The mistake in the command line, or the help or the version that it asks for.
 pub fn parse(words: impl Iterator<Item = OsString>) -> Result<Cli, clap::Error> {
-    Cli::try_parse_from(words).map_err(with_hint)
+    let mut cli = Cli::try_parse_from(words).map_err(with_hint)?;
+    let input = match &mut cli.command {
+        Command::Reconstruct { scan, args } => Some((scan, &mut args.input)),
+        Command::Center { scan, args } => Some((scan, &mut args.input)),
+        Command::Preprocess { scan, args } => Some((scan, &mut args.input)),
+        _ => None,
+    };
+    if let Some((scan, input)) = input {
+        scan.name(input).map_err(|advice| Cli::command().error(ErrorKind::ValueValidation, advice))?;
+    }
+    Ok(cli)
 }
 
 /// The same error, with a hint where a shell seems to have put names of files in the place of a glob.
@@ -134,9 +169,18 @@ fn with_hint(mut error: clap::Error) -> clap::Error {
         Some(ContextValue::String(word)) => word.clone(),
         _ => return error,
     };
-    if error.kind() == ErrorKind::UnknownArgument && !word.starts_with('-') && Path::new(&word).exists() {
-        let hint =
-            "the shell has put the names of files in the place of a glob; put the glob in quotes, as in 'scan/p_*.tif'";
+    let is_extra = match error.kind() {
+        ErrorKind::UnknownArgument => !word.starts_with('-') && Path::new(&word).exists(),
+        // two files in the place of a glob: the second is taken for the scan
+        ErrorKind::ArgumentConflict => word == "[SCAN]",
+        _ => false,
+    };
+    if is_extra {
+        let hint = if error.kind() == ErrorKind::ArgumentConflict {
+            "give the scan once; a glob needs quotes, as in 'scan/p_*.tif'"
+        } else {
+            "the shell has put the names of files in the place of a glob; put the glob in quotes, as in 'scan/p_*.tif'"
+        };
         error.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![hint.into()]));
     }
     error
@@ -154,7 +198,7 @@ mod tests {
     fn the_last_of_a_repeated_flag_counts() {
         let line = "fbp reconstruct --sinograms a --center 3 --dtype u8 --overwrite --center auto --sinograms b --dtype f32 \
                     --center 300 --overwrite --mask --mask 0.5 -o x -o y";
-        let Command::Reconstruct(args) = parsed(line).command else { panic!("{line}") };
+        let Command::Reconstruct { args, .. } = parsed(line).command else { panic!("{line}") };
         assert_eq!(args.center, Some("300".into()));
         assert_eq!(
             (args.output.as_deref(), args.mask, args.dtype),
@@ -163,7 +207,7 @@ mod tests {
         assert!(args.overwrite && args.input.sinograms.is_some_and(|path| format!("{path:?}").contains('b')));
         // lists grow, and -v counts
         let line = "fbp reconstruct --stripes dead --stripes mean -v -v";
-        let Command::Reconstruct(args) = parsed(line).command else { panic!("{line}") };
+        let Command::Reconstruct { args, .. } = parsed(line).command else { panic!("{line}") };
         assert_eq!((args.steps.stripes.len(), args.verbose), (2, 2));
         for line in [
             "fbp center --sinograms a --rows 1 --rows 2 --json --json",

@@ -1,6 +1,6 @@
 //! `fbp reconstruct`, and the keys of a run file.
 
-use super::values::{filters, words};
+use super::values::{filters, one_or_many, words};
 use super::{InputArgs, ScanArgs, StepArgs, Text};
 use crate::geometry::AngleWeights;
 use crate::kernel::Padding;
@@ -187,9 +187,11 @@ pub struct ReconstructArgs {
     #[arg(long, help_heading = "Running")]
     #[serde(skip_serializing_if = "Not::not")]
     pub strict: bool,
-    /// Write a report of the run: FILE.json, or FILE.html, a page with slices, histogram, axis search and times
+    /// Write a report of the run: FILE.json, or FILE.html, a page with slices, histogram, axis search and times; give it
+    /// twice for both
     #[arg(long, value_name = "FILE", help_heading = "Running")]
-    pub report: Option<PathBuf>,
+    #[serde(skip_serializing_if = "Vec::is_empty", deserialize_with = "one_or_many")]
+    pub report: Vec<PathBuf>,
     /// Increase verbosity
     #[arg(long, short, action = ArgAction::Count, help_heading = "Running")]
     #[serde(skip)]

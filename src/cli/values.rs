@@ -65,16 +65,18 @@ impl<'de> Deserialize<'de> for Text {
     }
 }
 
-/// Reads one text or a list of them.
-pub(super) fn one_or_many<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<Vec<Text>, D::Error> {
+/// Reads one value or a list of them.
+pub(super) fn one_or_many<'de, T: Deserialize<'de>, D: serde::Deserializer<'de>>(
+    deserializer: D,
+) -> Result<Vec<T>, D::Error> {
     #[derive(Deserialize)]
     #[serde(untagged)]
-    enum OneOrMany {
-        Many(Vec<Text>),
-        One(Text),
+    enum OneOrMany<T> {
+        Many(Vec<T>),
+        One(T),
     }
     Ok(match OneOrMany::deserialize(deserializer)? {
-        OneOrMany::Many(texts) => texts,
-        OneOrMany::One(text) => vec![text],
+        OneOrMany::Many(values) => values,
+        OneOrMany::One(value) => vec![value],
     })
 }

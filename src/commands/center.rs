@@ -125,7 +125,7 @@ mod tests {
         let refused = |flags: &str| {
             let command = ["fbp", "center"].into_iter().chain(flags.split_whitespace());
             let cli = <crate::cli::Cli as clap::Parser>::try_parse_from(command).unwrap();
-            let crate::cli::Command::Center(args) = cli.command else { panic!("{flags}") };
+            let crate::cli::Command::Center { args, .. } = cli.command else { panic!("{flags}") };
             job(&args, &args.steps).unwrap_err().to_string()
         };
         assert!(refused("--hdf5 f.h5 --hdf5-angles a --angles b.txt").starts_with("--hdf5-angles and --angles"));

@@ -1,8 +1,9 @@
 //! `fbp center --sweep`: slices for trial axes, as files with a montage, or in a page.
 
+use super::reconstruct::scan_name;
 use super::survey::survey_json;
-use crate::axis::{Trial, sample_of, trial_slices};
-use crate::center::negative_share;
+use crate::axis::{Trial, sample_of, sample_rows, trial_slices};
+use crate::center::{Method, TrialScores};
 use crate::cli::{CenterArgs, ReconstructArgs};
 use crate::engine::Source;
 use crate::error::{Error, Result};
@@ -31,15 +32,13 @@ const PAGE_TILE: usize = 512;
 /// The picture of all slices in a directory.
 const MONTAGE: &str = "montage.png";
 
-/// The part of a trial slice that is shown, with its axis and score.
+/// The part of a trial slice that is shown, with its axis.
 struct ShownTrial {
     /// Axis in bins of the detector.
     center: f64,
     side: usize,
     /// `[y][x]` of the part.
     values: Vec<f32>,
-    /// Of the whole slice; the lower the better.
-    score: f64,
 }
 
 /// Writes the slices of the middle row about the axes of a sweep: whole as files in a directory, with a montage of the same
@@ -132,8 +131,7 @@ impl ShownTrials {
             whole(&trial)?;
             let Trial { center, size, values } = trial;
             let part = *part.get_or_insert_with(|| Crop::busiest(&values, size, side));
-            let score = negative_share(&values, size);
-            trials.push(ShownTrial { center, side: part.side, values: part.of(&values, size), score });
+            trials.push(ShownTrial { center, side: part.side, values: part.of(&values, size) });
             Ok(())
         })?;
         trials.sort_by(|a, b| a.center.total_cmp(&b.center));
@@ -143,24 +141,50 @@ impl ShownTrials {
     /// Writes a page with all of them, and with what every method says.
     fn write_page(&self, job: &Job, command: String, file: &OutputFile, reporter: &Reporter) -> Result<()> {
         let sampled = sample_of(&self.source, job, reporter)?;
-        let trial = |trial: &ShownTrial| {
+        let mut search = survey_json(&sampled, None);
+        if let Some(methods) = search["methods"].as_array_mut() {
+            // the scores of the trials are its measure
+            methods.retain(|method| method["method"] != Method::Sweep.name());
+        }
+        let scores = self.scores(job, reporter)?;
+        let trial = |(number, trial): (usize, &ShownTrial)| {
             json!({
                 "center": trial.center,
-                "score": trial.score,
+                "score": scores.as_ref().map(|found| found.scores[number]),
                 "image": PackedImage::new(&trial.values, trial.side),
             })
         };
+        let name = scan_name(&job.execution.files.stacks.data);
         let data = json!({
             "program": env!("CARGO_PKG_VERSION"),
+            "name": name,
             "row": self.row,
             "unit": job.recipe.unit(),
             "pixel": job.recipe.slice.pixel_size.as_ref().map(|size| json!({ "size": size.value, "unit": size.unit })),
             "part": self.part.map(|part| json!({ "left": part.left, "top": part.top, "side": part.side })),
-            "trials": self.trials.iter().map(trial).collect::<Vec<_>>(),
-            "search": survey_json(&sampled, None),
+            "trials": self.trials.iter().enumerate().map(trial).collect::<Vec<_>>(),
+            "score": scores.as_ref().map(|TrialScores { between, minimum, .. }| json!({
+                "method": Method::Sweep.name(),
+                "value": minimum.at,
+                "uncertainty": minimum.uncertainty,
+                "verdict": minimum.verdict.to_string(),
+                "between": between,
+            })),
+            "search": search,
             "command": command,
         });
-        write_page(file, &TRIALS, "Trial slices, fbp center", &data)
+        write_page(file, &TRIALS, &format!("{name}: rotation axis, fbp"), &data)
+    }
+
+    /// Returns the scores of the trials from their own row; `None` where negative values tell nothing about the axis: the
+    /// sample is beyond the detector at one side, or the row has none.
+    fn scores(&self, job: &Job, reporter: &Reporter) -> Result<Option<TrialScores>> {
+        if job.recipe.scan.extended_field {
+            return Ok(None);
+        }
+        let sampled = sample_rows(&self.source, job, vec![self.row], reporter)?;
+        let axes: Vec<f64> = self.trials.iter().map(|trial| trial.center).collect();
+        Ok(sampled.trial_scores(&axes))
     }
 }
 
@@ -202,7 +226,14 @@ fn montage(job: &Job, file: &OutputFile, shown: &[ShownTrial]) -> Result<()> {
     let panels: Vec<Panel> = shown
         .iter()
         .zip(&titles)
-        .map(|(trial, title)| Panel { title, unit: &unit, width: trial.side, height: trial.side, data: &trial.values })
+        .map(|(trial, title)| Panel {
+            title,
+            unit: &unit,
+            pixel: None,
+            width: trial.side,
+            height: trial.side,
+            data: &trial.values,
+        })
         .collect();
     write_montage(file, &panels)
 }
@@ -385,7 +416,7 @@ mod tests {
     fn the_command_has_the_flags_of_the_search() {
         let command_of = |words: &[&str]| {
             let cli = <crate::cli::Cli as clap::Parser>::try_parse_from(words).unwrap();
-            let crate::cli::Command::Center(args) = cli.command else { panic!("{words:?}") };
+            let crate::cli::Command::Center { args, .. } = cli.command else { panic!("{words:?}") };
             command(&args).unwrap()
         };
         let words =

@@ -23,6 +23,6 @@ pub use finish::Finish;
 pub use pages::{PageDevice, pages};
 pub use prepare::{Prepared, SelfTest, open_device, plan_for};
 pub use run::{ObservedSlice, Run};
-pub use source::Source;
+pub use source::{FieldCounts, Source};
 pub use stages::{DeviceShare, Done, run_stages};
 pub use writing::WRITERS;

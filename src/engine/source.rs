@@ -14,6 +14,7 @@ use crate::report::Reporter;
 use crate::source::{self, FieldMode, InputKind, Stack, Stacks, Watch, wait};
 use crate::steps::{Preparation, Scope, Steps};
 use crate::visible::{Shown, visible};
+use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
@@ -29,6 +30,15 @@ pub struct Source {
     pub scan: Scan,
     /// Correction of rows on the host, which keeps the last block of them.
     pub(super) host: HostFeed,
+}
+
+/// Numbers of the frames that correct projections; all 0 if nothing is corrected.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FieldCounts {
+    pub flats: usize,
+    /// Flats taken after the scan.
+    pub flats2: usize,
+    pub darks: usize,
 }
 
 impl Source {
@@ -139,6 +149,13 @@ impl Source {
     /// Returns the data, without their fields.
     pub fn stack(&self) -> &Stack {
         &self.stacks.data
+    }
+
+    /// Returns the numbers of the frames that correct projections.
+    pub fn field_frames(&self) -> FieldCounts {
+        let Stacks { flats, flats2, darks, .. } = &self.stacks;
+        let frames = |stack: &Option<Stack>| stack.as_ref().filter(|_| flats.is_some()).map_or(0, Stack::len);
+        FieldCounts { flats: frames(flats), flats2: frames(flats2), darks: frames(darks) }
     }
 
     /// Returns the rows of the data, and what is done to them.

@@ -5,10 +5,10 @@ use super::RowTransform;
 use crate::device::Session;
 use crate::error::Result;
 use crate::kernel::Padding;
+use host_fft::{Complex, Fft, Real};
 use opencl3::event::Event;
 use opencl3::memory::Buffer;
 use rayon::prelude::*;
-use rustfft::{Fft, FftPlanner, num_complex::Complex};
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -22,12 +22,7 @@ pub struct HostRows {
 impl HostRows {
     /// Plans transforms of `batch` rows of `length` complex values.
     pub fn new(length: usize, batch: usize) -> Self {
-        let mut planner = FftPlanner::new();
-        HostRows {
-            rows: vec![[0.0; 2]; length * batch],
-            forward: planner.plan_fft_forward(length),
-            backward: planner.plan_fft_inverse(length),
-        }
+        HostRows { rows: vec![[0.0; 2]; length * batch], forward: f32::forward(length), backward: f32::inverse(length) }
     }
 
     fn transform(&mut self, session: &Session, buffer: &mut Buffer<[f32; 2]>, fft: &dyn Fft<f32>) -> Result<Event> {
@@ -82,10 +77,9 @@ impl HostFilter {
         spectrum: Vec<f32>,
         weights: Vec<f32>,
     ) -> Self {
-        let mut planner = FftPlanner::new();
         HostFilter {
-            forward: planner.plan_fft_forward(spectrum.len()),
-            backward: planner.plan_fft_inverse(spectrum.len()),
+            forward: f32::forward(spectrum.len()),
+            backward: f32::inverse(spectrum.len()),
             bins,
             slices,
             guard,

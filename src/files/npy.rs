@@ -1,12 +1,73 @@
-//! Lists of numbers in NumPy files (`.npy`).
+//! NumPy files (`.npy`): their headers, and lists of numbers in them.
 
 use half::f16;
 
 const MAGIC: &[u8] = b"\x93NUMPY";
+/// Last bytes of a NumPy file that fbp wrote.
+pub const OWN_END: [u8; 8] = *b"fbp-npy1";
+/// Headers are padded so that values begin at a multiple of this.
+const ALIGNMENT: usize = 64;
 const ADVICE: &str = "save it again with numpy.save, or as text with numpy.savetxt";
 
 pub(super) fn is_npy(bytes: &[u8]) -> bool {
     bytes.starts_with(MAGIC)
+}
+
+/// Header of a NumPy file, as NumPy's format specification describes it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NpyHeader {
+    /// Type of a value: byte order (`<`, `>` or `|`), kind and number of bytes, such as `<f4`.
+    pub kind: String,
+    /// True if the first index changes fastest.
+    pub fortran_order: bool,
+    pub shape: Vec<usize>,
+    /// Offset of the first value.
+    pub start: usize,
+}
+
+impl NpyHeader {
+    /// Returns the header of an array of a type and a shape whose last index changes fastest.
+    pub fn new(kind: &str, shape: &[usize]) -> NpyHeader {
+        let mut header = NpyHeader { kind: kind.to_owned(), fortran_order: false, shape: shape.to_vec(), start: 0 };
+        header.start = header.bytes().len();
+        header
+    }
+
+    /// Returns the bytes before the values, in version 1.0 of the format.
+    pub fn bytes(&self) -> Vec<u8> {
+        let sides = self.shape.iter().map(usize::to_string).collect::<Vec<_>>().join(", ");
+        // a tuple of one has a comma
+        let comma = if self.shape.len() == 1 { "," } else { "" };
+        let order = if self.fortran_order { "True" } else { "False" };
+        let mut text = format!("{{'descr': '{}', 'fortran_order': {order}, 'shape': ({sides}{comma}), }}", self.kind);
+        let unpadded = MAGIC.len() + 4 + text.len() + 1;
+        text.extend(std::iter::repeat_n(' ', unpadded.next_multiple_of(ALIGNMENT) - unpadded));
+        text.push('\n');
+        [MAGIC, &[1, 0], &(text.len() as u16).to_le_bytes(), text.as_bytes()].concat()
+    }
+
+    /// Reads the header at the beginning of a file.
+    ///
+    /// # Errors
+    /// The reason why it cannot be read, with advice.
+    pub fn parse(bytes: &[u8]) -> Result<NpyHeader, String> {
+        let damaged = || format!("is a damaged NumPy file; {ADVICE}");
+        let (length, start) = match bytes.get(6) {
+            Some(1) => (bytes.get(8..10).map(|b| u64::from(u16::from_le_bytes([b[0], b[1]]))), 10),
+            Some(2 | 3) => (bytes.get(8..12).map(|b| u64::from(u32::from_le_bytes([b[0], b[1], b[2], b[3]]))), 12),
+            _ => return Err(damaged()),
+        };
+        let end = length.and_then(|length| usize::try_from(length).ok()?.checked_add(start)).ok_or_else(damaged)?;
+        let text = String::from_utf8_lossy(bytes.get(start..end).ok_or_else(damaged)?);
+        let value = |key: &str| value(&text, key).ok_or_else(damaged);
+        let sides = value("shape")?.trim_matches(['(', ')']).split(',').map(str::trim).filter(|side| !side.is_empty());
+        Ok(NpyHeader {
+            kind: value("descr")?.trim_matches(['\'', '"']).to_owned(),
+            fortran_order: value("fortran_order")? == "True",
+            shape: sides.map(|side| side.parse().map_err(|_| damaged())).collect::<Result<_, _>>()?,
+            start: end,
+        })
+    }
 }
 
 /// Returns the numbers of a list, one a line.
@@ -15,26 +76,16 @@ pub(super) fn is_npy(bytes: &[u8]) -> bool {
 /// The reason why the file cannot be read, with advice.
 pub(super) fn lines(bytes: &[u8]) -> Result<String, String> {
     let damaged = || format!("is a damaged NumPy file; {ADVICE}");
-    let (length, start) = match bytes.get(6) {
-        Some(1) => (bytes.get(8..10).map(|b| u64::from(u16::from_le_bytes([b[0], b[1]]))), 10),
-        Some(2 | 3) => (bytes.get(8..12).map(|b| u64::from(u32::from_le_bytes([b[0], b[1], b[2], b[3]]))), 12),
-        _ => return Err(damaged()),
-    };
-    let end = length.and_then(|length| usize::try_from(length).ok()?.checked_add(start)).ok_or_else(damaged)?;
-    let header = bytes.get(start..end).ok_or_else(damaged)?;
-    let header = String::from_utf8_lossy(header);
-    let kind = value(&header, "descr").ok_or_else(damaged)?.trim_matches(['\'', '"']);
-    let shape = value(&header, "shape").ok_or_else(damaged)?;
-    let sides = shape.trim_matches(['(', ')']).split(',').map(str::trim).filter(|side| !side.is_empty());
-    let sides: Vec<usize> = sides.map(|side| side.parse().map_err(|_| damaged())).collect::<Result<_, _>>()?;
-    if sides.iter().filter(|&&side| side != 1).count() > 1 {
-        return Err(format!("is an array of shape {shape}, expected a list of numbers; save one column of it"));
+    let NpyHeader { kind, shape, start, .. } = NpyHeader::parse(bytes)?;
+    if shape.iter().filter(|&&side| side != 1).count() > 1 {
+        let shape = shape.iter().map(usize::to_string).collect::<Vec<_>>().join(", ");
+        return Err(format!("is an array of shape ({shape}), expected a list of numbers; save one column of it"));
     }
-    let count = sides.iter().product::<usize>();
-    let number = number(kind)
+    let count = shape.iter().product::<usize>();
+    let number = number(&kind)
         .ok_or_else(|| format!("has values of type {kind}, expected whole or real numbers; save them as float64"))?;
     let size: usize = kind[2..].parse().map_err(|_| damaged())?;
-    let values = count.checked_mul(size).and_then(|length| bytes[end..].get(..length)).ok_or_else(damaged)?;
+    let values = count.checked_mul(size).and_then(|length| bytes[start..].get(..length)).ok_or_else(damaged)?;
     let big_endian = kind.starts_with('>');
     let lines = values.chunks_exact(size).map(|bytes| {
         let mut bytes = bytes.to_vec();
@@ -92,6 +143,19 @@ mod tests {
             _ => file.extend((header.len() as u32).to_le_bytes()),
         }
         [file.as_slice(), header.as_bytes(), values].concat()
+    }
+
+    #[test]
+    fn headers_come_back() {
+        for shape in [vec![], vec![5], vec![2, 3], vec![100_000, 3000, 4000]] {
+            let header = NpyHeader::new("<f4", &shape);
+            let bytes = header.bytes();
+            assert_eq!((NpyHeader::parse(&bytes).unwrap(), bytes.len() % ALIGNMENT), (header, 0));
+        }
+        // as numpy.save writes it
+        let expected = b"\x93NUMPY\x01\0\x76\0{'descr': '<u2', 'fortran_order': False, 'shape': (7, 2, 3), }";
+        assert!(NpyHeader::new("<u2", &[7, 2, 3]).bytes().starts_with(expected));
+        assert!(String::from_utf8_lossy(&NpyHeader::new("<f8", &[5]).bytes()).contains("'shape': (5,), }"));
     }
 
     #[test]

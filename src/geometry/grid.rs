@@ -276,9 +276,9 @@ impl FrequencyGrid {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use host_fft::Complex;
     use rand::{Rng, SeedableRng};
     use rand_chacha::ChaCha8Rng;
-    use rustfft::num_complex::Complex;
 
     fn full(size: usize) -> Roi {
         Roi::full(size)

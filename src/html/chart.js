@@ -2,19 +2,21 @@
 
 /** Sizes in the chart's own units, in which letters are 12 high: a small chart is for a narrow column. */
 const CHART = {
+  wide: { width: 720, height: 240, left: 70, right: 12, top: 12, bottom: 40, parts: 7 },
   large: { width: 640, height: 260, left: 62, right: 12, top: 12, bottom: 40, parts: 6 },
-  medium: { width: 440, height: 260, left: 66, right: 10, top: 8, bottom: 38, parts: 5 },
+  medium: { width: 440, height: 260, left: 84, right: 10, top: 8, bottom: 38, parts: 5 },
   small: { width: 330, height: 170, left: 74, right: 10, top: 8, bottom: 38, parts: 4 },
 };
 
 /**
  * A chart of points [x, y]. `marks` are vertical lines { x, text, spread }; `area` fills below; `log` is for counts;
- * `dots` shows points, of which `here` is the chosen one.
+ * `dots` are further
+ * points, of which that at `here` is the chosen one.
  */
-function lineChart({ points, label, xTitle, yTitle, marks = [], size = CHART.large, area = false, log = false, dots = false, here = null }) {
+function lineChart({ points, label, xTitle, yTitle, marks = [], size = CHART.large, area = false, log = false, dots = [], here = null }) {
   const { width, height, left, right, top, bottom, parts } = size;
   const xs = points.map(([x]) => x);
-  const ys = points.map(([, y]) => y).filter(Number.isFinite);
+  const ys = [...points, ...dots].map(([, y]) => y).filter(Number.isFinite);
   const [firstX, lastX] = [Math.min(...xs), Math.max(...xs)];
   const scaled = (y) => (log ? Math.log10(Math.max(y, 0.5)) : y);
   let [low, high] = [Math.min(...ys), Math.max(...ys)].map(scaled);
@@ -24,7 +26,7 @@ function lineChart({ points, label, xTitle, yTitle, marks = [], size = CHART.lar
   const x = (value) => left + ((value - firstX) / (lastX - firstX || 1)) * (width - left - right);
   const y = (value) => height - bottom - ((scaled(value) - low) / (high - low)) * (height - top - bottom);
   const svg = make("svg", { class: "chart", viewBox: `0 0 ${width} ${height}`, role: "img", "aria-label": label });
-  for (const tick of log ? ticks(0, high, 4).filter(Number.isInteger) : ticks(low, high, 3)) {
+  for (const tick of log ? ticks(0, high, 4).filter(Number.isInteger) : ticks(low, high, height < 200 ? 4 : 5)) {
     const at = height - bottom - ((tick - low) / (high - low)) * (height - top - bottom);
     svg.append(make("line", { class: "grid", x1: left, x2: width - right, y1: at, y2: at }),
       make("text", { x: left - 6, y: at + 4, "text-anchor": "end" }, log ? short(10 ** tick) : short(tick)));
@@ -43,9 +45,7 @@ function lineChart({ points, label, xTitle, yTitle, marks = [], size = CHART.lar
   } else {
     svg.append(make("path", { class: "curve", d: path }));
   }
-  if (dots) {
-    for (const [px, py] of inside) svg.append(make("circle", { class: px === here ? "dot here" : "dot", cx: x(px), cy: y(py), r: px === here ? 6 : 3.5 }));
-  }
+  for (const [px, py] of dots) svg.append(make("circle", { class: px === here ? "dot here" : "dot", cx: x(px), cy: y(py), r: px === here ? 6 : 3.5 }));
   const shown = marks.filter((mark) => mark.x >= firstX && mark.x <= lastX);
   for (const [row, { x: at, text, spread }] of shown.entries()) {
     if (spread > 0) {

@@ -36,6 +36,9 @@ function precise(value, step) {
 
 const count = (number) => number.toLocaleString("en-GB");
 
+/** So many of something. */
+const several = (number, noun) => `${count(number)} ${noun}${number === 1 ? "" : "s"}`;
+
 /** A time in seconds for people. */
 function time(seconds) {
   if (seconds < 0.01) return "below 0.01 s";
@@ -55,8 +58,17 @@ function ticks(low, high, parts) {
   return found;
 }
 
-/** The values of a packed image, as 32-bit floats; not a number where the value was not finite. */
-async function unpack(image) {
+/** What was unpacked before: all images of a page together are small. */
+const UNPACKED = new WeakMap();
+
+/** The values of an image, as 32-bit floats; not a number where the value was not finite. */
+function unpack(image) {
+  if (image.values) return image.values;
+  if (!UNPACKED.has(image)) UNPACKED.set(image, unpacked(image));
+  return UNPACKED.get(image);
+}
+
+async function unpacked(image) {
   const text = atob(image.samples);
   const bytes = Uint8Array.from(text, (letter) => letter.charCodeAt(0));
   const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("deflate"));

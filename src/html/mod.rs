@@ -45,7 +45,8 @@ const FRAME: &str = include_str!("page.html");
 /// Style that all pages have in common.
 const STYLE: &str = include_str!("page.css");
 /// Scripts that all pages have in common.
-const COMMON: [&str; 3] = [include_str!("common.js"), include_str!("viewer.js"), include_str!("chart.js")];
+const COMMON: [&str; 4] =
+    [include_str!("common.js"), include_str!("viewer.js"), include_str!("profile.js"), include_str!("chart.js")];
 
 /// Writes a page with these data; it appears complete or not at all.
 ///
@@ -63,7 +64,7 @@ pub fn write_page(file: &OutputFile, kind: &PageKind, title: &str, data: &impl S
 
 /// Inserts the parts of a page into the common markup.
 fn assembled(kind: &PageKind, title: &str, data: &str) -> String {
-    let script = [COMMON[0], COMMON[1], COMMON[2], kind.script].concat();
+    let script = [COMMON.concat().as_str(), kind.script].concat();
     // the data must not end their element
     let data = data.replace("</", "<\\/").replace("<!--", "<\\u0021--");
     let part = |name: &str| match name {

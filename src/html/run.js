@@ -11,9 +11,8 @@
   const mean = (columns, rows) => (columns * rows === 1 ? "" : "mean of ");
 
   function head() {
-    const folder = DATA.output.split("/").filter(Boolean).pop() ?? DATA.output;
-    byId("title").textContent = `Reconstruction ${folder}`;
-    const slices = scan ? `${count(scan.slices[1])} slices from ${count(scan.projections)} projections` : "";
+    byId("title").textContent = `Reconstruction of ${DATA.name}`;
+    const slices = scan ? `${several(scan.slices[1], "slice")} from ${several(scan.projections, "projection")}` : "";
     byId("subtitle").textContent = [slices, jobs.map((job) => job.started).sort()[0]].filter(Boolean).join(", ");
     byId("footer").textContent = `Written by fbp ${DATA.program}. This file is self-contained: it needs no network, and you can send it to others.`;
   }
@@ -39,6 +38,26 @@
   const jobName = (job) => (job.shard ? `shard ${job.shard}` : "run");
 
   let grey = null;
+  let sliceViewer = null;
+  /** Row and column of the sections in pixels of the shown slices, where they are not those in the middle. */
+  const cut = { row: null, column: null };
+
+  /** Where the sections cross the slice, once they were moved. */
+  function drawCuts(context, at) {
+    context.setLineDash([]);
+    context.strokeStyle = "#35c9ff";
+    context.lineWidth /= 2;
+    const { width, height } = sliceViewer.image;
+    const line = (from, to) => {
+      context.beginPath();
+      context.moveTo(...at(...from));
+      context.lineTo(...at(...to));
+      context.stroke();
+    };
+    if (cut.row !== null) line([0, cut.row + 0.5], [width, cut.row + 0.5]);
+    if (cut.column !== null) line([cut.column + 0.5, 0], [cut.column + 0.5, height]);
+    context.lineWidth *= 2;
+  }
 
   async function slices() {
     const { numbers, images, reduction, region, count: all } = DATA.slices;
@@ -48,37 +67,96 @@
     const range = share && share["99.5"] > share["0.5"] ? [share["0.5"], share["99.5"]] : usualRange(await unpack(images[middle]));
     grey = new GreyWindow(...range);
     const viewer = new Viewer({
-      name: "slices", images, window: grey, unit, pixel: pixelLength(columns),
+      name: "slices", images, window: grey, unit, pixel: pixelLength(columns), draw: drawCuts,
       label: "Slice. Arrow keys select the pixel whose value is shown; with Shift, they move by ten pixels.",
       place: (x, y) => `${mean(columns, rows)}x ${span(region.x + x * columns, columns, region.x + region.width)}, y ${span(region.y + y * rows, rows, region.y + region.height)}`,
     });
+    sliceViewer = viewer;
     const said = (i) => `slice ${numbers[i]}`;
     const size = `${region.width} x ${region.height} pixels`;
-    const shown = numbers.length === all ? `All ${count(all)} slices` : `${numbers.length} of ${count(all)} slices, evenly spaced`;
-    const shrunk = columns === 1 ? `of ${size}, every pixel` : `of ${size}, averaged over ${columns} x ${rows} pixels`;
-    byId("shown").textContent = `${shown}, ${shrunk}. The page stays below 10 MB; the files contain all pixels.`;
+    const shown = numbers.length === all ? several(all, "slice") : `${count(numbers.length)} of ${several(all, "slice")}, evenly spaced,`;
+    const shrunk = columns === 1 ? "" : `, shown as means of ${columns} x ${rows} pixels`;
+    const files = columns > 1 || numbers.length < all ? " The files contain all pixels of all slices." : "";
+    byId("shown").textContent = `${shown} of ${size}${shrunk}.${files}`;
+    const profile = new Profile(viewer, { x: region.x, y: region.y, by: columns });
+    const tools = viewer.tools(profile);
     byId("slices").append(
       viewer.element, viewer.slider("slices", "Slice", middle, said),
-      make("div", { class: "controls" }, ...grey.controls(unit), viewer.zoomControl()));
+      make("div", { class: "controls" }, ...grey.controls(unit)),
+      make("div", { class: "controls" }, ...tools), viewer.help(), profile.element);
+  }
+
+  /** A section through the slices on this page, at a row or a column of their pixels. */
+  async function sectionOf(name, position) {
+    const { images } = DATA.slices;
+    const { width, height, step } = images[0];
+    const along = name === "xz" ? width : height;
+    const values = new Float32Array(along * images.length);
+    for (const [number, image] of images.entries()) {
+      const slice = await unpack(image);
+      for (let i = 0; i < along; i += 1) values[number * along + i] = name === "xz" ? slice[position * width + i] : slice[i * width + position];
+    }
+    return { width: along, height: images.length, values, step };
   }
 
   function sections() {
     const { sections: cuts, slices: shown } = DATA;
     const [first, , step] = scan.slices;
-    const { region } = shown;
+    const { region, numbers, images, reduction: { columns: by } } = shown;
     const kinds = [
-      ["xz", cuts.xz, `Across all slices at row ${cuts.row}`, region.x, region.width, "x"],
-      ["yz", cuts.yz, `Across all slices at column ${cuts.column}`, region.y, region.height, "y"],
+      { name: "xz", line: "row", axis: "x", across: "y", middle: cuts.row, start: region.x, width: region.width, from: region.y, count: images[0].height, end: region.y + region.height },
+      { name: "yz", line: "column", axis: "y", across: "x", middle: cuts.column, start: region.y, width: region.height, from: region.x, count: images[0].width, end: region.x + region.width },
     ];
-    for (const [name, { image, reduction: { columns, rows } }, title, start, width, axis] of kinds) {
+    for (const { name, line, axis, across, middle, start, width, from, count: positions, end } of kinds) {
+      const { image, reduction: { columns, rows } } = cuts[name];
+      const inMiddle = Math.floor((middle - from) / by);
+      let moved = null;
       const viewer = new Viewer({
         name, images: [image], window: grey, unit, pixel: pixelLength(columns),
-        label: `${title}. Arrow keys select the pixel whose value is shown.`,
+        label: "Section across all slices.",
         // slices that were left out have their height, too
         aspect: (rows * step) / columns,
-        place: (x, y) => `${mean(columns, rows)}${axis} ${span(start + x * columns, columns, start + width)}, slice ${rows === 1 ? first + y * step : `${first + y * rows * step} to ${first + (Math.min((y + 1) * rows, shown.count) - 1) * step}`}`,
+        place: (x, y) => {
+          if (moved !== null) return `${mean(by, by)}${axis} ${span(start + x * by, by, start + width)}, ${across} ${span(from + moved * by, by, end)}, slice ${numbers[y]}`;
+          return `${mean(columns, rows)}${axis} ${span(start + x * columns, columns, start + width)}, slice ${rows === 1 ? first + y * step : `${first + y * rows * step} to ${first + (Math.min((y + 1) * rows, shown.count) - 1) * step}`}`;
+        },
       });
-      byId("sections").append(make("figure", {}, make("figcaption", {}, make("h3", {}, `${name} section`), `${title}, first slice at the top`), viewer.element));
+      const apart = numbers.length > 1 ? (numbers[numbers.length - 1] - numbers[0]) / (numbers.length - 1) : step;
+      let latest = inMiddle;
+      const choose = async (position) => {
+        latest = position;
+        const wanted = position === inMiddle ? null : position;
+        const section = wanted === null ? image : await sectionOf(name, wanted);
+        // another may have been asked for in the meantime
+        if (latest !== position) return;
+        moved = wanted;
+        cut[line] = wanted;
+        viewer.images = [section];
+        viewer.aspect = wanted === null ? (rows * step) / columns : apart / by;
+        viewer.pixel = pixelLength(wanted === null ? columns : by);
+        viewer.cursor = null;
+        await viewer.show(0);
+        viewer.canvas.setAttribute("aria-label", `Section across all slices at ${said(position)}. Arrow keys select the pixel whose value is shown.`);
+        sliceViewer.lay();
+      };
+      const said = (position) => (position === inMiddle ? `${across} ${middle}` : `${across} ${span(from + position * by, by, end)}`);
+      const { row } = slider(name, line === "row" ? "Row" : "Column", positions, inMiddle, said, choose);
+      const note = images.length < shown.count ? `. Away from the middle, of the ${count(images.length)} slices on this page` : "";
+      byId("sections").append(make("figure", {}, make("figcaption", {}, make("h3", {}, `${name} section`), `Across all slices at one ${line}, first slice at the top${note}.`), viewer.element, row));
+    }
+  }
+
+  /** The fields that projections were divided by. */
+  function fields() {
+    if (!DATA.fields) return;
+    byId("fields-section").hidden = false;
+    for (const [number, { name, frames, image, reduction: { columns, rows } }] of DATA.fields.entries()) {
+      const viewer = new Viewer({
+        name: `field-${number}`, images: [image], window: null, unit: "counts", tall: 0.35, aspect: rows / columns,
+        label: `${name}. Arrow keys select the pixel whose value is shown.`,
+        place: (x, y) => `${mean(columns, rows)}bin ${columns === 1 ? x : `${x * columns} and on`}, row ${rows === 1 ? y : `${y * rows} and on`}`,
+      });
+      byId("fields").append(make("figure", {}, make("figcaption", {}, make("h3", {}, name), frames === 1 ? "One frame" : `From ${several(frames, "frame")}`), viewer.element));
       viewer.show(0);
     }
   }
@@ -105,34 +183,49 @@
       factTable(facts)));
   }
 
-  function sinogram() {
+  async function sinogram() {
     if (!DATA.sinogram) {
       byId("sinogram").append(make("p", {}, `Not on this page: ${DATA.missing}`));
       return;
     }
     const { image, reduction: { columns, rows }, slice, axis, bins, projections } = DATA.sinogram;
-    const drawAxis = (context, [across]) => {
+    const drawAxis = (by) => (context, at) => {
+      const rows = axis.length;
       context.beginPath();
       // the centre of bin 0 is half a bin from the edge
-      axis.forEach((at, row) => {
-        context.lineTo((at + 0.5) / columns, row);
-        context.lineTo((at + 0.5) / columns, row + 1);
+      axis.forEach((bin, row) => {
+        context.lineTo(...at((bin + 0.5) / by, row));
+        context.lineTo(...at((bin + 0.5) / by, Math.min(row + 1, rows)));
       });
-      context.lineWidth = 2 / across;
       context.strokeStyle = "#ff7a1a";
-      context.setLineDash([8 / across, 5 / across]);
+      context.setLineDash([4 * context.lineWidth, 2.5 * context.lineWidth]);
       context.stroke();
       context.setLineDash([]);
     };
-    const viewer = new Viewer({
-      name: "sinogram", images: [image], window: null, unit: "(line integral)", draw: drawAxis, tall: 0.6,
-      label: `Sinogram of slice ${slice}, with the rotation axis at ${short(axis[0], 7)} bins drawn in.`,
-      place: (x, y) => `${mean(columns, rows)}bin ${span(x * columns, columns, bins)}, projection ${span(y * rows, rows, projections)}`,
+    const viewer = (name, image, { columns: by, rows: of }, width, what, draw) => new Viewer({
+      name, images: [image], window: null, unit: "(line integral)", draw, tall: 0.6,
+      label: `Sinogram of slice ${slice}${what}`,
+      place: (x, y) => `${mean(by, of)}bin ${span(x * by, by, width)}, projection ${span(y * of, of, projections)}`,
     });
     const found = scan.axis.method ? `found by ${scan.axis.method}, uncertainty ${short(scan.axis.uncertainty, 2)} bins` : "as given";
-    byId("sinogram").append(make("p", {}, `Slice ${slice} as passed to the filter: ${count(projections)} projections downwards, ${count(bins)} bins across. The dashed line is the axis, `,
-      make("strong", {}, `${short(scan.axis.value, 7)} bins`), `, ${found}.`), viewer.element);
-    viewer.show(0);
+    byId("sinogram").append(make("p", {}, `Slice ${slice} as passed to the filter: ${several(projections, "projection")} downwards, ${several(bins, "bin")} across. The dashed line is the axis, `,
+      make("strong", {}, `${short(scan.axis.value, 7)} bins`), `, ${found}.`));
+    const after = viewer("sinogram", image, { columns, rows }, bins, `, with the rotation axis at ${short(axis[0], 7)} bins drawn in.`, drawAxis(columns));
+    const { seen } = DATA;
+    if (!seen) {
+      byId("sinogram").append(after.element);
+      after.show(0);
+      return;
+    }
+    // one window for both
+    const before = viewer("seen", seen.image, seen.reduction, seen.bins, " before stripes were removed.", null);
+    const shared = new GreyWindow(...usualRange(await unpack(seen.image)));
+    const figure = (title, shown) => make("figure", {}, make("figcaption", {}, make("h3", {}, title)), shown.element);
+    byId("sinogram").append(make("div", { class: "columns" }, figure("With its stripes", before), figure("After stripe removal", after)));
+    for (const shown of [before, after]) {
+      shown.use(shared);
+      shown.show(0);
+    }
   }
 
   function axis() {
@@ -178,15 +271,20 @@
   function facts() {
     const [first, number, step] = scan.slices;
     const { region, size } = DATA.slices ? { region: DATA.slices.region, size: scan.size } : { region: null, size: scan.size };
+    const account = Object.fromEntries(DATA.account ?? []);
+    const turned = `${short(scan.angles[0], 6)} to ${short(scan.angles[1], 6)} degrees`;
     const rows = [
+      ["Scan", DATA.name],
       ["Output", make("code", {}, DATA.output)],
+      ["Projections", count(scan.projections)],
+      ["Angles", turned],
+      ["Bins", count(scan.bins)],
+      ...Object.entries(account),
+      ["Rotation axis", `${short(scan.axis.value, 8)} bins${scan.axis.method ? `, found by ${scan.axis.method}` : ", given"}`],
       ["Slices", `${count(number)}, from ${first} to ${first + (number - 1) * step}${step > 1 ? ` in steps of ${step}` : ""}`],
       ["Size of a slice", region ? `${region.width} x ${region.height} pixels${region.width === size && region.height === size ? "" : `, from x ${region.x}, y ${region.y} of ${size} x ${size}`}` : ""],
-      ["Pixel", pixel ? `${short(pixel.size, 7)} ${pixel.unit}` : "size not given (--pixel-size)"],
+      ["Pixel size", pixel ? `${short(pixel.size, 7)} ${pixel.unit}` : "not given (--pixel-size)"],
       ["Values", `attenuation ${unit}, stored as ${DATA.dtype}`],
-      ["Projections", `${count(scan.projections)}, ${short(scan.angles[0], 6)} to ${short(scan.angles[1], 6)} degrees`],
-      ["Bins", count(scan.bins)],
-      ["Rotation axis", `${short(scan.axis.value, 8)} bins${scan.axis.method ? `, found by ${scan.axis.method}` : ", given"}`],
       ...jobs.flatMap((job) => {
         const name = jobs.length > 1 ? ` (${jobName(job)})` : "";
         return [
@@ -200,10 +298,21 @@
     ];
     const name = DATA.record_name ?? "fbp-run.toml";
     const save = make("a", { href: `data:application/toml;charset=utf-8,${encodeURIComponent(record)}`, download: name }, `Save as ${name}`);
-    byId("facts").append(factTable(rows),
-      make("p", { style: "margin-top:1rem" }, "To reproduce these slices: ", make("code", {}, `fbp reconstruct --config ${name} --output DIR`)),
-      make("pre", { id: "record", tabindex: 0, role: "region", "aria-label": "Run file" }, record),
+    byId("facts").append(factTable(rows));
+    byId("run-file").append(
+      make("p", {}, "To reproduce these slices: ", make("code", {}, `fbp reconstruct --config ${name} --output DIR`)),
+      make("pre", { id: "record", tabindex: 0, role: "region", "aria-label": "Text of the run file" }, record),
       make("div", { class: "controls" }, copyButton("Copy the run file", () => record), save));
+  }
+
+  /** The run in sentences. */
+  function methods() {
+    if (!DATA.methods) return;
+    byId("methods-section").hidden = false;
+    byId("methods").append(
+      make("p", { class: "quiet" }, "From the record of the run. Add what fbp does not know: the beamline, the energy, the exposure."),
+      make("pre", { id: "methods-text", class: "prose", tabindex: 0, role: "region", "aria-label": "Methods" }, DATA.methods),
+      copyButton("Copy the text", () => DATA.methods));
   }
 
   (async () => {
@@ -211,11 +320,13 @@
     notes();
     await slices();
     sections();
+    fields();
     histogram();
-    sinogram();
+    await sinogram();
     axis();
     times();
     facts();
+    methods();
     document.body.dataset.ready = "yes";
   })();
 })();

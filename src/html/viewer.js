@@ -13,6 +13,20 @@ class GreyWindow {
     this.listeners.forEach((listener) => listener());
   }
 
+  reset() {
+    this.set(...this.initial);
+  }
+
+  /**
+   * The window after the pointer has moved by these shares of the image: to the right is a wider window, upwards is
+   * brighter.
+   */
+  dragged([low, high], across, down) {
+    const width = (high - low) * Math.exp(2 * across);
+    const level = (low + high) / 2 + down * (this.initial[1] - this.initial[0]);
+    this.set(level - width / 2, level + width / 2);
+  }
+
   /** Inputs for the level, which is in the middle, and the width. */
   controls(unit) {
     const [low, high] = this.initial;
@@ -40,7 +54,7 @@ class GreyWindow {
     }
     this.listeners.push(show);
     show();
-    const reset = make("button", { type: "button", id: "window-reset", click: () => this.set(...this.initial) }, "Reset window");
+    const reset = make("button", { type: "button", id: "window-reset", click: () => this.reset() }, "Reset window");
     return [make("label", {}, "Window", width), make("label", {}, "Level", level), make("span", { class: "quiet" }, unit), reset];
   }
 }
@@ -55,17 +69,24 @@ function usualRange(values) {
   return high > low ? [low, high] : [low - 0.5, low + 0.5];
 }
 
+/** Screen pixels that a pointer may move in a click. */
+const CLICK = 3;
+/** Largest size of a pixel of the image, in screen pixels. */
+const LARGEST = 40;
+
 /**
  * A canvas with what belongs to it. `images` are packed; `place(x, y)` says in words where a pixel is; `pixel` is the
- * length of a pixel of the image, `{ across, unit }`; `draw(context, scale)` may draw over the image.
+ * length of a pixel of the image, `{ across, unit }`; `draw(context, at)` may draw over the image, where `at(x, y)` is the
+ * place of a pixel's corner. Dragging changes the window, the wheel zooms about the pointer.
  */
 class Viewer {
   constructor({ name, label, images, window: grey, place, unit, pixel = null, draw = null, smooth = true, aspect = 1, tall = 0.75 }) {
-    Object.assign(this, { images, grey, place, unit, pixel, overlay: draw, smooth, aspect, tall });
+    Object.assign(this, { name, images, place, unit, pixel, overlay: draw, smooth, aspect, tall });
     this.index = 0;
-    this.zoom = 0;
+    this.zoom = 1;
+    this.origin = [0, 0];
+    this.tool = "window";
     this.values = null;
-    this.cache = new Map();
     this.canvas = make("canvas", { id: `${name}-canvas`, tabindex: 0, role: "img", "aria-label": label });
     this.stage = make("div", { class: "stage" }, this.canvas);
     this.readout = make("output", { id: `${name}-value`, "aria-live": "polite" }, "Point at the image, or use arrow keys, to read values.");
@@ -73,11 +94,20 @@ class Viewer {
     this.length = make("small");
     this.scale = make("div", { class: "scale", id: `${name}-scale`, hidden: !pixel }, this.length, this.bar);
     this.element = make("div", { class: "viewer" }, this.stage, make("div", { class: "under" }, this.readout, this.scale));
-    this.canvas.addEventListener("pointermove", (event) => this.point(event));
-    this.canvas.addEventListener("pointerdown", (event) => this.point(event));
+    this.canvas.addEventListener("pointerdown", (event) => this.press(event));
+    this.canvas.addEventListener("pointermove", (event) => this.move(event));
+    for (const end of ["pointerup", "pointercancel"]) this.canvas.addEventListener(end, () => (this.drag = null));
+    this.canvas.addEventListener("dblclick", () => this.grey?.reset());
+    this.canvas.addEventListener("wheel", (event) => this.wheel(event), { passive: false });
     this.canvas.addEventListener("keydown", (event) => this.key(event));
-    grey?.listeners.push(() => this.paint());
+    this.use(grey);
     new ResizeObserver(() => this.lay()).observe(this.element);
+  }
+
+  /** Takes a window, which other viewers may share. */
+  use(grey) {
+    this.grey = grey;
+    grey?.listeners.push(() => this.paint());
   }
 
   get image() {
@@ -87,23 +117,21 @@ class Viewer {
   /** Shows another of the images. */
   async show(index) {
     this.index = index;
-    if (!this.cache.has(index)) {
-      if (this.cache.size > 24) this.cache.delete(this.cache.keys().next().value);
-      this.cache.set(index, unpack(this.images[index]));
-    }
-    const values = await this.cache.get(index);
+    const { image } = this;
+    const values = await unpack(image);
     // another may have been asked for in the meantime
-    if (index !== this.index) return;
+    if (image !== this.image) return;
     this.values = values;
     this.paint();
     if (this.cursor) this.read();
+    this.profile?.update();
   }
 
   /** Samples as greys, at one canvas pixel each. */
   paint() {
     if (!this.values) return;
     const { width, height } = this.image;
-    if (!this.grey) this.grey = new GreyWindow(...usualRange(this.values));
+    if (!this.grey) this.use(new GreyWindow(...usualRange(this.values)));
     const { low, high } = this.grey;
     const grey = new ImageData(width, height);
     const pixels = new Uint32Array(grey.data.buffer);
@@ -119,70 +147,136 @@ class Viewer {
     this.lay();
   }
 
-  /** Screen pixels of one pixel of the image, across and down. */
-  scales() {
+  /** The size on the screen, and the screen pixels of a pixel of the image, across and down. */
+  frame() {
     const { width, height } = this.image;
-    const fit = Math.min((this.element.clientWidth - 2) / width, (this.tall * Math.max(innerHeight, 600)) / (height * this.aspect), 8);
-    const across = this.zoom || Math.max(fit, 0.05);
-    return [across, across * this.aspect];
+    const fit = Math.max(Math.min((this.element.clientWidth - 2) / width, (this.tall * Math.max(innerHeight, 600)) / (height * this.aspect), 8), 0.02);
+    const size = [width * fit, height * fit * this.aspect].map((side) => Math.max(Math.round(side), 1));
+    const least = [size[0] / width, size[1] / height];
+    this.zoom = Math.min(Math.max(this.zoom, 1), Math.max(LARGEST / least[0], 1));
+    const scales = least.map((scale) => scale * this.zoom);
+    // nothing beyond the image
+    this.origin = this.origin.map((first, axis) => Math.min(Math.max(first, 0), [width, height][axis] - size[axis] / scales[axis]));
+    return { size, scales, least };
   }
 
-  /** Draws at the size on the screen. */
+  /** Draws what is visible. */
   lay() {
     if (!this.plain?.width || !this.element.clientWidth) return;
-    const { width, height } = this.image;
-    const [across, down] = this.scales();
+    const { size, scales } = this.frame();
     const dense = Math.min(devicePixelRatio || 1, 2);
-    const [shownWidth, shownHeight] = [Math.max(Math.round(width * across), 1), Math.max(Math.round(height * down), 1)];
-    const size = [shownWidth, shownHeight].map((side) => Math.min(Math.round(side * dense), 8192));
-    if (this.canvas.width !== size[0] || this.canvas.height !== size[1]) [this.canvas.width, this.canvas.height] = size;
-    this.canvas.style.width = `${shownWidth}px`;
-    this.canvas.style.height = `${shownHeight}px`;
+    const backing = size.map((side) => Math.round(side * dense));
+    if (this.canvas.width !== backing[0] || this.canvas.height !== backing[1]) [this.canvas.width, this.canvas.height] = backing;
+    [this.canvas.style.width, this.canvas.style.height] = size.map((side) => `${side}px`);
     const context = this.canvas.getContext("2d");
-    context.imageSmoothingEnabled = this.smooth && across * dense < 1;
+    const [across, down] = scales.map((scale, axis) => (scale * backing[axis]) / size[axis]);
+    const at = (x, y) => [(x - this.origin[0]) * across, (y - this.origin[1]) * down];
     context.setTransform(1, 0, 0, 1, 0, 0);
-    context.drawImage(this.plain, 0, 0, size[0], size[1]);
-    context.setTransform(size[0] / width, 0, 0, size[1] / height, 0, 0);
-    this.overlay?.(context, [size[0] / width, size[1] / height]);
+    context.imageSmoothingEnabled = this.smooth && across < 1;
+    context.drawImage(this.plain, ...at(0, 0), this.image.width * across, this.image.height * down);
+    context.lineWidth = 2 * dense;
+    this.overlay?.(context, at);
+    this.profile?.draw(context, at);
     if (this.cursor && this.byKey) {
-      const [x, y] = this.cursor;
-      context.lineWidth = dense * width / size[0];
+      const [x, y] = at(...this.cursor);
+      context.setLineDash([]);
       context.strokeStyle = "#ffb000";
-      context.strokeRect(x - 2, y - 2, 5, 5);
+      context.strokeRect(x - 2 * dense, y - 2 * dense, across + 4 * dense, down + 4 * dense);
     }
-    this.measure(across);
+    this.measure(scales[0], size[0]);
+    if (this.zoomed) this.zoomed.textContent = `${Math.round(100 * scales[0])} %`;
   }
 
-  /** The scale bar: a round length near a fifth of the width. */
-  measure(across) {
+  /** The scale bar: a round length of at most a quarter of the width. */
+  measure(across, shown) {
     if (!this.pixel) return;
-    const target = Math.min(this.image.width * across, this.element.clientWidth) / 4;
-    const raw = (target / across) * this.pixel.across;
+    const raw = (shown / 4 / across) * this.pixel.across;
     const power = 10 ** Math.floor(Math.log10(raw));
     const round = [5, 2, 1].map((factor) => factor * power).find((length) => length <= raw);
     this.bar.style.width = `${(round / this.pixel.across) * across}px`;
     this.length.textContent = `${short(round)} ${this.pixel.unit}`;
   }
 
-  point(event) {
+  /** The pixel under the pointer. */
+  under(event) {
     const box = this.canvas.getBoundingClientRect();
-    const { width, height } = this.image;
-    const at = (position, side, pixels) => Math.min(Math.max(Math.floor((position / side) * pixels), 0), pixels - 1);
-    this.cursor = [at(event.clientX - box.left, box.width, width), at(event.clientY - box.top, box.height, height)];
+    const { scales } = this.frame();
+    const sides = [this.image.width, this.image.height];
+    return [event.clientX - box.left, event.clientY - box.top].map((position, axis) => Math.min(Math.max(Math.floor(this.origin[axis] + position / scales[axis]), 0), sides[axis] - 1));
+  }
+
+  point(event) {
+    this.cursor = this.under(event);
     this.byKey = false;
     this.read();
   }
 
+  press(event) {
+    this.point(event);
+    const tool = event.button === 1 ? "move" : event.shiftKey && this.profile ? "profile" : this.tool;
+    // fingers scroll the page unless a tool was chosen
+    if (event.button > 1 || (event.pointerType === "touch" && tool === "window")) return;
+    if (event.button === 1) event.preventDefault();
+    this.canvas.setPointerCapture(event.pointerId);
+    this.drag = { tool, x: event.clientX, y: event.clientY, origin: this.origin, pixel: this.cursor, grey: this.grey && [this.grey.low, this.grey.high], far: false };
+  }
+
+  move(event) {
+    this.point(event);
+    const { drag } = this;
+    if (!drag || !this.values) return;
+    const moved = [event.clientX - drag.x, event.clientY - drag.y];
+    drag.far ||= Math.hypot(...moved) > CLICK;
+    if (!drag.far) return;
+    const { size, scales } = this.frame();
+    if (drag.tool === "window") this.grey?.dragged(drag.grey, moved[0] / size[0], moved[1] / size[1]);
+    else if (drag.tool === "profile") this.profile.set(drag.pixel, this.cursor);
+    else {
+      this.origin = drag.origin.map((first, axis) => first - moved[axis] / scales[axis]);
+      this.lay();
+    }
+  }
+
+  wheel(event) {
+    const out = event.deltaY > 0;
+    // at its whole size, the wheel scrolls the page
+    if (!event.deltaY || !this.values || (out && this.zoom === 1)) return;
+    event.preventDefault();
+    const box = this.canvas.getBoundingClientRect();
+    this.zoomBy(out ? 1 / 1.25 : 1.25, [event.clientX - box.left, event.clientY - box.top]);
+    this.point(event);
+  }
+
+  /** Zooms about a place on the screen, or about the cursor or the middle. */
+  zoomBy(factor, about = null) {
+    const { size, scales } = this.frame();
+    const held = about ?? (this.cursor && this.byKey ? this.cursor.map((pixel, axis) => (pixel + 0.5 - this.origin[axis]) * scales[axis]) : size.map((side) => side / 2));
+    const fixed = held.map((position, axis) => this.origin[axis] + position / scales[axis]);
+    this.zoom *= factor;
+    const after = this.frame();
+    this.origin = fixed.map((pixel, axis) => pixel - held[axis] / after.scales[axis]);
+    this.lay();
+  }
+
   key(event) {
+    const zooms = { "+": 1.25, "=": 1.25, "-": 1 / 1.25, 0: 0 };
+    if (event.key in zooms && !event.ctrlKey && !event.metaKey) {
+      event.preventDefault();
+      this.zoomBy(zooms[event.key]);
+      return;
+    }
     const moves = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, -1], ArrowDown: [0, 1] };
     const move = moves[event.key];
     if (!move) return;
     event.preventDefault();
-    const { width, height } = this.image;
+    const sides = [this.image.width, this.image.height];
     const by = event.shiftKey ? 10 : 1;
-    const [x, y] = this.cursor ?? [Math.floor(width / 2), Math.floor(height / 2)];
-    this.cursor = [Math.min(Math.max(x + by * move[0], 0), width - 1), Math.min(Math.max(y + by * move[1], 0), height - 1)];
+    const from = this.cursor ?? sides.map((side) => Math.floor(side / 2));
+    this.cursor = from.map((pixel, axis) => Math.min(Math.max(pixel + by * move[axis], 0), sides[axis] - 1));
     this.byKey = true;
+    // it stays in sight
+    const { size, scales } = this.frame();
+    this.origin = this.origin.map((first, axis) => Math.min(Math.max(first, this.cursor[axis] + 1 - size[axis] / scales[axis]), this.cursor[axis]));
     this.read();
     this.lay();
   }
@@ -191,6 +285,7 @@ class Viewer {
   read() {
     if (!this.values || !this.cursor) return;
     const [x, y] = this.cursor;
+    if (x >= this.image.width || y >= this.image.height) return;
     const value = this.values[y * this.image.width + x];
     this.readout.textContent = `${this.place(x, y)}: ${precise(value, this.image.step)} ${this.unit}`;
     this.readout.dataset.x = x;
@@ -198,39 +293,63 @@ class Viewer {
     this.readout.dataset.value = value;
   }
 
-  /** A choice of how large pixels are on the screen; what is in the middle stays there. */
-  zoomControl() {
-    const choices = [["0", "fit"], ["1", "1 to 1"], ["2", "2 x"], ["4", "4 x"], ["8", "8 x"]];
-    const select = make("select", {}, ...choices.map(([value, text]) => make("option", { value }, text)));
-    select.addEventListener("change", () => {
-      const { stage } = this;
-      const middle = (first, shown, all) => (first + shown / 2) / Math.max(all, 1);
-      const [x, y] = [middle(stage.scrollLeft, stage.clientWidth, stage.scrollWidth), middle(stage.scrollTop, stage.clientHeight, stage.scrollHeight)];
-      this.zoom = Number(select.value);
-      this.lay();
-      stage.scrollLeft = x * stage.scrollWidth - stage.clientWidth / 2;
-      stage.scrollTop = y * stage.scrollHeight - stage.clientHeight / 2;
-    });
-    return make("label", {}, "Zoom", select);
+  /** Buttons for what dragging does, and for the zoom. */
+  tools(profile = null) {
+    this.profile = profile;
+    const choices = [["window", "Window"], ["move", "Move"], ...(profile ? [["profile", "Line profile"]] : [])];
+    const buttons = choices.map(([tool, text]) => make("button", { type: "button", id: `${this.name}-drag-${tool}`, "aria-pressed": String(tool === this.tool), click: () => choose(tool) }, text));
+    const choose = (tool) => {
+      this.tool = tool;
+      buttons.forEach((button, i) => button.setAttribute("aria-pressed", String(choices[i][0] === tool)));
+      this.canvas.style.touchAction = tool === "window" ? "" : "none";
+      // without a pointer, too, there is a line
+      if (tool === "profile" && !profile.ends) profile.across();
+    };
+    const zoom = (text, label, factor) => make("button", { type: "button", "aria-label": label, click: () => this.zoomBy(factor) }, text);
+    this.zoomed = make("output", { id: `${this.name}-zoom`, "aria-label": "Screen pixels per pixel" });
+    return [
+      make("span", { class: "group", role: "group", "aria-label": "What dragging does" }, make("span", { class: "quiet" }, "Drag:"), ...buttons),
+      make("span", { class: "group", role: "group", "aria-label": "Zoom" }, zoom("\u2212", "Zoom out", 1 / 1.25), zoom("+", "Zoom in", 1.25), zoom("Whole image", "Whole image", 0), this.zoomed),
+    ];
+  }
+
+  /** How to use it, folded away. */
+  help() {
+    const rows = [
+      "Drag sideways for the width of the window, upwards for brighter images; double click for the window as it was.",
+      "Turn the wheel to zoom about the pointer; drag with Move or the middle button to see another part.",
+      this.profile ? "Drag with Shift, or with Line profile, for the values along a line." : null,
+      "Keys, when the image has the focus: arrows select a pixel (with Shift, by ten), + and \u2212 zoom about it, 0 shows the whole image.",
+    ];
+    return make("details", {}, make("summary", {}, "Mouse and keys"), make("ul", { class: "quiet" }, ...rows.filter(Boolean).map((row) => make("li", {}, row))));
   }
 
   /** A slider over the images; `said(index)` names one. */
   slider(name, label, first, said, changed = () => {}) {
-    const input = make("input", { type: "range", id: `${name}-slider`, min: 0, max: this.images.length - 1, step: 1, value: first });
-    const output = make("output", { id: `${name}-shown`, for: `${name}-slider` });
-    const update = () => {
-      const index = Number(input.value);
-      output.textContent = said(index);
-      input.setAttribute("aria-valuetext", said(index));
+    const { row, choose } = slider(name, label, this.images.length, first, said, (index) => {
       changed(index);
       return this.show(index);
-    };
-    input.addEventListener("input", update);
-    this.choose = (index) => {
-      input.value = index;
-      return update();
-    };
-    update();
-    return make("div", { class: "slider" }, make("label", { for: `${name}-slider` }, label), input, output);
+    });
+    this.choose = choose;
+    return row;
   }
+}
+
+/** A slider over so many positions, which `said(index)` names. Returns its row, and a function that chooses a position. */
+function slider(name, label, count, first, said, changed) {
+  const input = make("input", { type: "range", id: `${name}-slider`, min: 0, max: count - 1, step: 1, value: first });
+  const output = make("output", { id: `${name}-shown`, for: `${name}-slider` });
+  const update = () => {
+    const index = Number(input.value);
+    output.textContent = said(index);
+    input.setAttribute("aria-valuetext", said(index));
+    return changed(index);
+  };
+  input.addEventListener("input", update);
+  const choose = (index) => {
+    input.value = index;
+    return update();
+  };
+  update();
+  return { row: make("div", { class: "slider" }, make("label", { for: `${name}-slider` }, label), input, output), choose };
 }

@@ -1,6 +1,7 @@
 //! Greyscale PNG images of results: panels side by side with titles, and bar charts of histograms.
 
 mod histogram;
+mod letters;
 
 pub use histogram::write_histogram;
 
@@ -10,14 +11,17 @@ use rayon::prelude::*;
 
 use crate::error::{Error, Result};
 use crate::files::{OutputFile, SOFTWARE};
+use letters::{LETTER, TALL, glyph};
 
 /// Image in a row of images.
 #[derive(Clone, Copy, Debug)]
 pub struct Panel<'a> {
-    /// Title drawn above the image in capitals; characters without a glyph become `?`.
+    /// Title drawn above the image; characters without a glyph become `?`.
     pub title: &'a str,
     /// Unit of the values for black and white, which are drawn below the image.
     pub unit: &'a str,
+    /// Side of a pixel and its unit, for a scale bar below the image.
+    pub pixel: Option<(f64, &'a str)>,
     /// Number of pixels in a row.
     pub width: usize,
     /// Number of rows.
@@ -30,25 +34,22 @@ pub struct Panel<'a> {
 const MAX_HEIGHT: usize = 768;
 /// Number of pixels between and around panels.
 const MARGIN: usize = 10;
-/// Number of image pixels along the side of one font pixel.
-const FONT_SCALE: usize = 2;
 /// Height of a line of text in pixels.
-const LINE: usize = 7 * FONT_SCALE + MARGIN;
-/// Width of a letter with the gap after it, in pixels.
-const LETTER: usize = 6 * FONT_SCALE;
+const LINE: usize = TALL + MARGIN;
 const BACKGROUND: u8 = 36;
 const INK: u8 = 230;
 
-/// Writes the panels side by side into an 8-bit greyscale PNG.
+/// Writes a slice with its sinogram to the right of it into an 8-bit greyscale PNG.
 ///
-/// All are drawn as high as the lowest of them: shrunk by area averaging to at most 768 pixels, or enlarged by the
-/// largest whole factor that stays within that. A panel wider than twice its drawn height is squeezed to that width.
-/// Each has its own contrast, from the 0.5th to the 99.5th percentile of its finite values; other values are black, and
-/// a constant panel is mid-grey. The file appears complete or not at all: it is written under a temporary name in its
-/// directory and renamed.
-pub fn write_preview(file: &OutputFile, panels: &[Panel]) -> Result<()> {
-    let lowest = lowest(file.path(), panels)?;
-    write(file, &draw(panels, lowest, MAX_HEIGHT))
+/// The slice is shrunk by area averaging to a height of at most 768 pixels, or enlarged by the largest whole factor that
+/// stays within that, and squeezed to at most twice its drawn height. The sinogram is drawn as high as the slice, and at
+/// most half as wide. Each has its own contrast, from the 0.5th to the 99.5th percentile of its finite values; other
+/// values are black, and a constant panel is mid-grey. The file appears complete or not at all: it is written under a
+/// temporary name in its directory and renamed.
+pub fn write_preview(file: &OutputFile, slice: &Panel, sinogram: &Panel) -> Result<()> {
+    let panels = [*slice, *sinogram];
+    lowest(file.path(), &panels)?;
+    write(file, &draw(&panels))
 }
 
 /// Writes the panels side by side with one contrast and one scale for all, so that no side has more than 768 pixels;
@@ -148,19 +149,18 @@ impl Image {
     }
 }
 
-fn draw(panels: &[Panel], lowest: usize, highest: usize) -> Canvas {
-    let height = (lowest * (highest / lowest).max(1)).min(highest);
-    let images: Vec<Image> = panels
-        .iter()
-        .map(|panel| {
-            let width = (panel.width as f64 * height as f64 / panel.height as f64).round();
-            Image::of(panel, (width as usize).clamp(1, 2 * height), height)
-        })
-        .collect();
-    lay_out(panels, &images, |image| contrast(&image.values))
+/// Draws a slice and its sinogram.
+fn draw([slice, sinogram]: &[Panel; 2]) -> Canvas {
+    let height = (slice.height * (MAX_HEIGHT / slice.height).max(1)).min(MAX_HEIGHT);
+    let width_of = |panel: &Panel| (panel.width as f64 * height as f64 / panel.height as f64).round() as usize;
+    let width = width_of(slice).clamp(1, 2 * height);
+    let beside = width_of(sinogram).clamp(1, (width / 2).max(1));
+    let images = [Image::of(slice, width, height), Image::of(sinogram, beside, height)];
+    lay_out(&[*slice, *sinogram], &images, |image| contrast(&image.values))
 }
 
-/// Arranges images in a row, with their titles above and the values of black and white below, and the contrast of each.
+/// Arranges images in a row, with their titles above, and the values of black and white and scale bars below, and the
+/// contrast of each.
 fn lay_out(panels: &[Panel], images: &[Image], contrast: impl Fn(&Image) -> (f64, f64)) -> Canvas {
     let top = MARGIN + LINE;
     let highest = images.iter().map(|image| image.height).max().unwrap_or(0);
@@ -171,8 +171,11 @@ fn lay_out(panels: &[Panel], images: &[Image], contrast: impl Fn(&Image) -> (f64
     // texts may be wider than their image
     let texts = panels.iter().zip(&scales).map(|(panel, scale)| panel.title.chars().count().max(scale.chars().count()));
     let widths: Vec<usize> = images.iter().zip(texts).map(|(image, text)| image.width.max(text * LETTER)).collect();
+    let bars: Vec<Option<ScaleBar>> =
+        images.iter().zip(panels).map(|(image, panel)| ScaleBar::of(image, panel)).collect();
+    let below = if bars.iter().any(Option::is_some) { 2 * LINE } else { LINE };
     let width = MARGIN + widths.iter().map(|width| width + MARGIN).sum::<usize>();
-    let mut canvas = Canvas::new(width, top + highest + MARGIN + LINE);
+    let mut canvas = Canvas::new(width, top + highest + MARGIN + below);
     let mut left = MARGIN;
     for (number, image) in images.iter().enumerate() {
         canvas.text(left, MARGIN, panels[number].title);
@@ -181,10 +184,48 @@ fn lay_out(panels: &[Panel], images: &[Image], contrast: impl Fn(&Image) -> (f64
             let start = (top + y) * canvas.width + left;
             canvas.pixels[start..start + image.width].copy_from_slice(row);
         }
-        canvas.text(left, top + image.height + MARGIN, &scales[number]);
+        let under = top + image.height + MARGIN;
+        canvas.text(left, under, &scales[number]);
+        if let Some(bar) = &bars[number] {
+            bar.draw(&mut canvas, left, under + LINE);
+        }
         left += widths[number] + MARGIN;
     }
     canvas
+}
+
+/// A line of a round length.
+struct ScaleBar {
+    /// Length in pixels of the picture.
+    pixels: usize,
+    text: String,
+}
+
+impl ScaleBar {
+    /// Thickness of the line, and height of its ends, in pixels.
+    const THICK: usize = 3;
+    const ENDS: usize = 11;
+
+    /// Returns the bar of the largest round length that is at most a third of the image; `None` if the size of its pixels
+    /// is not known.
+    fn of(image: &Image, panel: &Panel) -> Option<ScaleBar> {
+        let (size, unit) = panel.pixel?;
+        let per_length = image.width as f64 / (panel.width as f64 * size);
+        let most = image.width as f64 / 3.0 / per_length;
+        let power = 10f64.powf(most.log10().floor());
+        let length = [5.0, 2.0, 1.0].map(|factor| factor * power).into_iter().find(|length| *length <= most)?;
+        let decimals = (-power.log10().floor()).max(0.0) as usize;
+        let pixels = ((length * per_length).round() as usize).max(1);
+        Some(ScaleBar { pixels, text: format!("{length:.decimals$} {unit}") })
+    }
+
+    fn draw(&self, canvas: &mut Canvas, left: usize, top: usize) {
+        let end = |canvas: &mut Canvas, left| canvas.fill(left, top + (TALL - Self::ENDS) / 2, 1, Self::ENDS, INK);
+        end(canvas, left);
+        end(canvas, left + self.pixels - 1);
+        canvas.fill(left, top + (TALL - Self::THICK) / 2, self.pixels, Self::THICK, INK);
+        canvas.text(left + self.pixels + MARGIN, top, &self.text);
+    }
 }
 
 impl Canvas {
@@ -194,19 +235,22 @@ impl Canvas {
 
     /// Writes as much of a text as fits.
     fn text(&mut self, left: usize, top: usize, text: &str) {
-        let capacity = (self.width.saturating_sub(left) + FONT_SCALE) / LETTER;
-        let letters = text.chars().flat_map(char::to_uppercase);
-        for (place, letter) in letters.take(capacity).enumerate() {
-            for (row, bits) in glyph(letter).into_iter().enumerate() {
-                for column in (0..5).filter(|column| bits & (0b10000 >> column) != 0) {
-                    for dy in 0..FONT_SCALE {
-                        let y = top + row * FONT_SCALE + dy;
-                        let x = left + place * LETTER + column * FONT_SCALE;
-                        let start = y * self.width + x;
-                        self.pixels[start..start + FONT_SCALE].fill(INK);
-                    }
+        let capacity = self.width.saturating_sub(left) / LETTER;
+        for (place, letter) in text.chars().take(capacity).enumerate() {
+            for (row, shades) in glyph(letter).chunks(LETTER).enumerate() {
+                let start = (top + row) * self.width + left + place * LETTER;
+                for (pixel, shade) in self.pixels[start..start + LETTER].iter_mut().zip(shades) {
+                    let (paper, shade) = (f64::from(*pixel), f64::from(*shade) / 255.0);
+                    *pixel = (paper + (f64::from(INK) - paper) * shade).round() as u8;
                 }
             }
+        }
+    }
+
+    fn fill(&mut self, left: usize, top: usize, width: usize, height: usize, grey: u8) {
+        for y in top..top + height {
+            let start = y * self.width + left;
+            self.pixels[start..start + width].fill(grey);
         }
     }
 }
@@ -312,76 +356,6 @@ fn encode(canvas: &Canvas) -> std::io::Result<Vec<u8>> {
     Ok(png)
 }
 
-/// Returns the seven rows of a character, the leftmost of the five columns in the highest bit.
-fn glyph(letter: char) -> [u8; 7] {
-    let found = FONT.iter().find(|(known, _)| *known == letter);
-    found.map_or(UNKNOWN, |&(_, rows)| rows)
-}
-
-const UNKNOWN: [u8; 7] = [0b01110, 0b10001, 0b00001, 0b00010, 0b00100, 0b00000, 0b00100];
-
-#[rustfmt::skip]
-const FONT: &[(char, [u8; 7])] = &[
-    ('0', [0b01110, 0b10001, 0b10011, 0b10101, 0b11001, 0b10001, 0b01110]),
-    ('1', [0b00100, 0b01100, 0b00100, 0b00100, 0b00100, 0b00100, 0b01110]),
-    ('2', [0b01110, 0b10001, 0b00001, 0b00110, 0b01000, 0b10000, 0b11111]),
-    ('3', [0b11110, 0b00001, 0b00001, 0b01110, 0b00001, 0b00001, 0b11110]),
-    ('4', [0b00010, 0b00110, 0b01010, 0b10010, 0b11111, 0b00010, 0b00010]),
-    ('5', [0b11111, 0b10000, 0b11110, 0b00001, 0b00001, 0b10001, 0b01110]),
-    ('6', [0b00110, 0b01000, 0b10000, 0b11110, 0b10001, 0b10001, 0b01110]),
-    ('7', [0b11111, 0b00001, 0b00010, 0b00100, 0b01000, 0b01000, 0b01000]),
-    ('8', [0b01110, 0b10001, 0b10001, 0b01110, 0b10001, 0b10001, 0b01110]),
-    ('9', [0b01110, 0b10001, 0b10001, 0b01111, 0b00001, 0b00010, 0b01100]),
-    ('A', [0b01110, 0b10001, 0b10001, 0b11111, 0b10001, 0b10001, 0b10001]),
-    ('B', [0b11110, 0b10001, 0b10001, 0b11110, 0b10001, 0b10001, 0b11110]),
-    ('C', [0b01110, 0b10001, 0b10000, 0b10000, 0b10000, 0b10001, 0b01110]),
-    ('D', [0b11110, 0b10001, 0b10001, 0b10001, 0b10001, 0b10001, 0b11110]),
-    ('E', [0b11111, 0b10000, 0b10000, 0b11110, 0b10000, 0b10000, 0b11111]),
-    ('F', [0b11111, 0b10000, 0b10000, 0b11110, 0b10000, 0b10000, 0b10000]),
-    ('G', [0b01110, 0b10001, 0b10000, 0b10111, 0b10001, 0b10001, 0b01111]),
-    ('H', [0b10001, 0b10001, 0b10001, 0b11111, 0b10001, 0b10001, 0b10001]),
-    ('I', [0b01110, 0b00100, 0b00100, 0b00100, 0b00100, 0b00100, 0b01110]),
-    ('J', [0b00111, 0b00010, 0b00010, 0b00010, 0b00010, 0b10010, 0b01100]),
-    ('K', [0b10001, 0b10010, 0b10100, 0b11000, 0b10100, 0b10010, 0b10001]),
-    ('L', [0b10000, 0b10000, 0b10000, 0b10000, 0b10000, 0b10000, 0b11111]),
-    ('M', [0b10001, 0b11011, 0b10101, 0b10101, 0b10001, 0b10001, 0b10001]),
-    ('N', [0b10001, 0b11001, 0b10101, 0b10011, 0b10001, 0b10001, 0b10001]),
-    ('O', [0b01110, 0b10001, 0b10001, 0b10001, 0b10001, 0b10001, 0b01110]),
-    ('P', [0b11110, 0b10001, 0b10001, 0b11110, 0b10000, 0b10000, 0b10000]),
-    ('Q', [0b01110, 0b10001, 0b10001, 0b10001, 0b10101, 0b10010, 0b01101]),
-    ('R', [0b11110, 0b10001, 0b10001, 0b11110, 0b10100, 0b10010, 0b10001]),
-    ('S', [0b01111, 0b10000, 0b10000, 0b01110, 0b00001, 0b00001, 0b11110]),
-    ('T', [0b11111, 0b00100, 0b00100, 0b00100, 0b00100, 0b00100, 0b00100]),
-    ('U', [0b10001, 0b10001, 0b10001, 0b10001, 0b10001, 0b10001, 0b01110]),
-    ('V', [0b10001, 0b10001, 0b10001, 0b10001, 0b10001, 0b01010, 0b00100]),
-    ('W', [0b10001, 0b10001, 0b10001, 0b10101, 0b10101, 0b11011, 0b10001]),
-    ('X', [0b10001, 0b10001, 0b01010, 0b00100, 0b01010, 0b10001, 0b10001]),
-    ('Y', [0b10001, 0b10001, 0b01010, 0b00100, 0b00100, 0b00100, 0b00100]),
-    ('Z', [0b11111, 0b00001, 0b00010, 0b00100, 0b01000, 0b10000, 0b11111]),
-    (' ', [0b00000, 0b00000, 0b00000, 0b00000, 0b00000, 0b00000, 0b00000]),
-    ('.', [0b00000, 0b00000, 0b00000, 0b00000, 0b00000, 0b01100, 0b01100]),
-    (',', [0b00000, 0b00000, 0b00000, 0b00000, 0b01100, 0b00100, 0b01000]),
-    (':', [0b00000, 0b01100, 0b01100, 0b00000, 0b01100, 0b01100, 0b00000]),
-    ('-', [0b00000, 0b00000, 0b00000, 0b11111, 0b00000, 0b00000, 0b00000]),
-    ('+', [0b00000, 0b00100, 0b00100, 0b11111, 0b00100, 0b00100, 0b00000]),
-    ('/', [0b00000, 0b00001, 0b00010, 0b00100, 0b01000, 0b10000, 0b00000]),
-    ('_', [0b00000, 0b00000, 0b00000, 0b00000, 0b00000, 0b00000, 0b11111]),
-    ('=', [0b00000, 0b00000, 0b11111, 0b00000, 0b11111, 0b00000, 0b00000]),
-    ('(', [0b00010, 0b00100, 0b01000, 0b01000, 0b01000, 0b00100, 0b00010]),
-    (')', [0b01000, 0b00100, 0b00010, 0b00010, 0b00010, 0b00100, 0b01000]),
-    ('[', [0b01110, 0b01000, 0b01000, 0b01000, 0b01000, 0b01000, 0b01110]),
-    (']', [0b01110, 0b00010, 0b00010, 0b00010, 0b00010, 0b00010, 0b01110]),
-    ('<', [0b00010, 0b00100, 0b01000, 0b10000, 0b01000, 0b00100, 0b00010]),
-    ('>', [0b01000, 0b00100, 0b00010, 0b00001, 0b00010, 0b00100, 0b01000]),
-    ('#', [0b01010, 0b01010, 0b11111, 0b01010, 0b11111, 0b01010, 0b01010]),
-    ('%', [0b11000, 0b11001, 0b00010, 0b00100, 0b01000, 0b10011, 0b00011]),
-    ('!', [0b00100, 0b00100, 0b00100, 0b00100, 0b00100, 0b00000, 0b00100]),
-    ('*', [0b00000, 0b00100, 0b10101, 0b01110, 0b10101, 0b00100, 0b00000]),
-    ('×', [0b00000, 0b10001, 0b01010, 0b00100, 0b01010, 0b10001, 0b00000]),
-    ('°', [0b01100, 0b10010, 0b10010, 0b01100, 0b00000, 0b00000, 0b00000]),
-    ('?', [0b01110, 0b10001, 0b00001, 0b00010, 0b00100, 0b00000, 0b00100]),
-];
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -402,139 +376,79 @@ mod tests {
     }
 
     #[test]
-    fn panels_titles_and_nothing_else_in_the_directory() {
+    fn the_slice_is_the_picture_and_nothing_else_is_in_the_directory() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("preview.png");
         let ramp: Vec<f32> = (0..64 * 64).map(|i| (i % 64) as f32).collect();
-        let title = "a title that is longer than its panel is wide ".repeat(3);
         let wide = vec![f32::NAN; 400 * 80];
-        write_preview(
-            &file(&path),
-            &[
-                Panel { title: "Ramp", unit: "per mm", width: 64, height: 64, data: &ramp },
-                Panel { title: &title, unit: "", width: 400, height: 80, data: &wide },
-            ],
-        )
-        .unwrap();
+        let slice =
+            Panel { title: "Ramp", unit: "per mm", pixel: Some((0.65, "um")), width: 64, height: 64, data: &ramp };
+        let sinogram = Panel { title: "its sinogram", unit: "", pixel: None, width: 400, height: 80, data: &wide };
+        write_preview(&file(&path), &slice, &sinogram).unwrap();
         let (width, height, pixels) = read(&path);
-        // the longer title is there to its end, the scale below
-        let letters = title.chars().count() * LETTER;
-        assert!(letters > 1536);
-        assert_eq!((width, height), (10 + 768 + 10 + letters + 10, 34 + 768 + 34));
+        // the sinogram is squeezed to half of the slice, with two lines below
+        assert_eq!((width, height), (10 + 768 + 10 + 384 + 10, 40 + 768 + 10 + 60));
         let at = |x: usize, y: usize| pixels[y * width + x];
-        assert_eq!((at(0, 0), at(5, 400)), (BACKGROUND, BACKGROUND));
+        assert_eq!((at(0, 0), at(5, 400), at(782, 400)), (BACKGROUND, BACKGROUND, BACKGROUND));
         // The ramp is enlarged twelvefold, black on the left and white on the right.
-        assert_eq!((at(10, 34), at(21, 801)), (0, 0));
+        assert_eq!((at(10, 40), at(21, 807)), (0, 0));
         assert_eq!(at(777, 500), 255);
-        assert_eq!(at(10 + 12, 100), at(10 + 23, 700));
         assert!((10..778).all(|x| x == 10 || at(x, 50) >= at(x - 1, 50)));
         // What is not a number is black.
-        assert!((788..2324).all(|x| at(x, 400) == 0));
-        // R, the first letter: its stem is two pixels wide and fourteen high.
-        assert!((10..24).all(|y| at(10, y) == INK && at(11, y) == INK));
-        assert_eq!(at(12, 14), BACKGROUND);
-        // 0 to 63 per mm, at the lower end
-        assert!((10..200).any(|x| at(x, height - 12) == INK) && (10..200).all(|x| at(x, height - 5) == BACKGROUND));
+        assert!((788..1172).all(|x| at(x, 400) == 0));
+        let inked = |x: std::ops::Range<usize>, y: std::ops::Range<usize>| {
+            y.flat_map(|y| x.clone().map(move |x| at(x, y))).filter(|&grey| grey > 150).count()
+        };
+        // titles, 0 to 63 per mm
+        assert!(inked(10..46, 10..30) > 20 && inked(788..900, 10..30) > 40 && inked(10..200, 818..838) > 60);
+        // 10 um are 185 of the 768 pixels that are 41.6 um
+        let bar = 818 + 30 + (TALL - 3) / 2;
+        assert!((10..195).all(|x| at(x, bar) == INK) && at(196, bar) == BACKGROUND && inked(205..260, 848..868) > 20);
         assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 1);
     }
 
     #[test]
-    fn montages_have_rows() {
-        let dir = tempfile::tempdir().unwrap();
-        let path = dir.path().join("montage.png");
-        let data = [1.0f32; 16 * 16];
-        let panel = Panel { title: "1023.50", unit: "", width: 16, height: 16, data: &data };
-        write_montage(&file(&path), &[panel; 5]).unwrap();
-        let (width, height, pixels) = read(&path);
-        assert_eq!((width, height), (10 + 3 * 266, 2 * (34 + 256 + 34)));
-        let at = |x: usize, y: usize| pixels[y * width + x];
-        // three and two panels, nothing in the place of the sixth
-        assert_eq!((at(20, 100), at(20, 400), at(286, 400), at(552, 100)), (128, 128, 128, 128));
-        assert_eq!(at(552, 400), BACKGROUND);
-        assert_eq!(write_montage(&file(&path), &[]).unwrap_err().exit_code(), 5);
-    }
-
-    #[test]
-    fn areas_are_averaged() {
-        let data = [0.0, 1.0, 2.0, f32::NAN, 4.0, 5.0];
-        let panel = Panel { title: "", unit: "", width: 3, height: 2, data: &data };
-        // Halves of the middle column on either side; what is not a number does not count.
-        let out = resample(&panel, 2, 1);
-        assert!((f64::from(out[0]) - (0.0 + 0.5 + 0.5 * 4.0) / 2.0).abs() < 1e-6);
-        assert!((f64::from(out[1]) - (0.5 + 2.0 + 0.5 * 4.0 + 5.0) / 3.0).abs() < 1e-6);
-        let same = resample(&panel, 3, 2);
-        assert_eq!(same[..3], data[..3]);
-        assert!(same[3].is_nan());
-    }
-
-    #[test]
-    fn values_to_greys() {
-        let greys = |values: &[f32]| greys(values, contrast(values));
-        assert_eq!(greys(&[3.0; 10]), [128; 10]);
-        assert_eq!(greys(&[f32::NAN, f32::INFINITY]), [0, 0]);
-        let mut spike = vec![0.0f32; 1000];
-        spike[7] = 5.0;
-        assert_eq!((greys(&spike)[7], greys(&spike)[8]), (255, 0));
-        // One outlier does not hide the rest.
-        let mut values: Vec<f32> = (0..1000).map(|i| i as f32).collect();
-        values[999] = 1e30;
-        let grey = greys(&values);
-        assert!(grey[500].abs_diff(128) <= 1);
-        assert_eq!((grey[0], grey[999]), (0, 255));
-    }
-
-    #[test]
-    fn sections_have_one_scale_and_one_contrast() {
-        let dir = tempfile::tempdir().unwrap();
-        let path = dir.path().join("sections.png");
-        let (low, high) = (vec![1.0f32; 100 * 80], vec![3.0f32; 100]);
-        let panels = [
-            Panel { title: "xy", unit: "", width: 100, height: 80, data: &low },
-            Panel { title: "xz", unit: "", width: 100, height: 1, data: &high },
-        ];
-        write_sections(&file(&path), &panels).unwrap();
-        let (width, height, pixels) = read(&path);
-        // 7 times as large, and as high as the highest
-        assert_eq!((width, height), (10 + 2 * 710, 34 + 560 + 34));
-        let at = |x: usize, y: usize| pixels[y * width + x];
-        assert_eq!((at(10, 34), at(709, 593)), (0, 0));
-        assert_eq!((at(720, 34), at(1419, 40), at(720, 41)), (255, 255, BACKGROUND));
-        // larger ones are shrunk, thin ones are still there
-        let data = vec![1.0f32; 3000];
-        let panels = [
-            Panel { title: "", unit: "", width: 3000, height: 1, data: &data },
-            Panel { title: "", unit: "", width: 1, height: 3000, data: &data },
-        ];
-        write_sections(&file(&path), &panels).unwrap();
-        let (width, height, _) = read(&path);
-        // below the thin one there is space for its scale
-        let scale = "1.000 to 1.000 ".len() * LETTER;
-        assert_eq!((width, height), (10 + 778 + scale + 10, 34 + 768 + 34));
-        assert_eq!(write_sections(&file(&path), &[]).unwrap_err().exit_code(), 5);
-    }
-
-    #[test]
-    fn failures_are_output_errors_and_leave_nothing() {
-        let dir = tempfile::tempdir().unwrap();
-        let panel = Panel { title: "x", unit: "", width: 1, height: 1, data: &[1.0] };
-        let path = dir.path().join("preview.png");
-        assert!(write_preview(&file(&path), &[]).is_err());
-        assert!(write_preview(&file(&path), &[Panel { width: 2, ..panel }]).is_err());
-        // a directory that comes into the way
-        let late = file(&path);
-        fs::create_dir_all(path.join("in the way")).unwrap();
-        assert!(write_preview(&late, &[panel]).is_err());
-        assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 1);
-    }
-
-    #[test]
-    fn every_letter_has_its_own_shape() {
-        for (index, (letter, rows)) in FONT.iter().enumerate() {
-            assert!(rows.iter().all(|&row| row < 32), "{letter}");
-            assert!(FONT[..index].iter().all(|(other, shape)| other != letter && shape != rows), "{letter}");
+    fn a_sinogram_takes_at_most_a_third() {
+        let data = vec![1.0f32; 1 << 20];
+        let panel = |width: usize, height: usize| Panel {
+            title: "",
+            unit: "",
+            pixel: None,
+            width,
+            height,
+            data: &data[..width * height],
+        };
+        for (slice, sinogram) in
+            [((640, 640), (640, 240)), ((256, 256), (256, 1800)), ((30, 20), (2048, 9)), ((1024, 900), (1, 1))]
+        {
+            let (slice, sinogram) = (panel(slice.0, slice.1), panel(sinogram.0, sinogram.1));
+            let canvas = draw(&[slice, sinogram]);
+            // constant panels are mid-grey; the row runs through both
+            let row = &canvas.pixels[45 * canvas.width..][..canvas.width];
+            let images: Vec<usize> =
+                row.chunk_by(|a, b| a == b).filter(|part| part[0] == 128).map(<[u8]>::len).collect();
+            let [of_slice, of_sinogram] = images[..] else { panic!("{images:?}") };
+            assert!(of_slice >= 384 && 2 * of_sinogram <= of_slice, "{images:?}");
         }
-        assert!(('A'..='Z').chain('0'..='9').all(|c| glyph(c) != UNKNOWN));
-        assert_eq!(glyph('\u{3b8}'), glyph('?'));
+    }
+
+    #[test]
+    fn scale_bars_have_round_lengths() {
+        let data = [1.0f32; 100];
+        for (size, unit, drawn) in
+            [(0.65, "um", 1000), (1.0, "mm", 700), (0.013, "mm", 700), (0.0037, "cm", 400), (130.0, "nm", 300)]
+        {
+            let panel = Panel { title: "", unit: "", pixel: Some((size, unit)), width: 100, height: 1, data: &data };
+            let ScaleBar { pixels, text } = ScaleBar::of(&Image::of(&panel, drawn, 1), &panel).unwrap();
+            let length = text.strip_suffix(unit).unwrap().trim();
+            assert!(["1", "2", "5"].contains(&length.trim_matches(['0', '.'])), "{text}");
+            // to within half a pixel of the picture
+            let true_length = length.parse::<f64>().unwrap() / (100.0 * size) * drawn as f64;
+            assert!((pixels as f64 - true_length).abs() <= 0.5, "{text}: {pixels} {true_length}");
+            assert!(3 * pixels <= drawn + 1 && 8 * pixels >= drawn, "{text}: {pixels} of {drawn}");
+        }
+        let unknown = Panel { title: "", unit: "", pixel: None, width: 100, height: 1, data: &data };
+        assert!(ScaleBar::of(&Image::of(&unknown, 100, 1), &unknown).is_none());
     }
 
     #[test]

@@ -4,18 +4,18 @@ use super::multipage::parse_single;
 use super::separate::{parse_directory, parse_pattern};
 use super::spec::literal;
 use super::target::Target;
-use super::volume::{parse_hdf5, parse_zarr};
+use super::volume::{parse_hdf5, parse_npy, parse_zarr};
 use crate::error::{Error, Result};
 use std::str::FromStr;
 
 /// Forms of `--output`, for help and messages.
-pub const OUTPUT_FORMS: &str = "Directory (slice_00000.tif ...), pattern such as out/r-%05i.tif, or one file of all slices: out.tif, out.h5 or out.zarr";
+pub const OUTPUT_FORMS: &str = "Directory (slice_00000.tif ...), pattern such as out/r-%05i.tif, or one file of all slices: out.tif, out.h5, out.npy or out.zarr";
 
 /// Function that parses `--output` if it has the form of a format.
 type Parse = fn(&str) -> Result<Option<Target>>;
 
 /// Parsers of the formats of `--output`; the first one that matches is used.
-const FORMATS: [Parse; 4] = [parse_single, parse_hdf5, parse_zarr, parse_directory];
+const FORMATS: [Parse; 5] = [parse_single, parse_hdf5, parse_npy, parse_zarr, parse_directory];
 
 impl FromStr for Target {
     type Err = Error;

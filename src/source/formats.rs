@@ -2,14 +2,14 @@
 
 use super::tiff::TiffPages;
 use super::zarr::{ZarrFrames, is_zarr};
-use super::{RawVolume, Stack, edf, hdf5};
+use super::{RawVolume, Stack, edf, hdf5, npy};
 use crate::error::{Error, Result};
 use crate::memory;
 use std::path::Path;
 
 impl Stack {
     /// Opens `spec`: a directory (its `*.tif` and `*.tiff`), a glob, `list FILE` with a path a line, or one TIFF of any
-    /// number of pages; an HDF5 file, with `::/DATASET` if it has several; a directory of Zarr; EDF; or a raw volume
+    /// number of pages; an HDF5 file, with `::/DATASET` if it has several; a directory of Zarr; NumPy; EDF; or a raw volume
     /// ([`RAW_FORM`](super::RAW_FORM)). `flag` is used in messages, for example `--sinograms`.
     ///
     /// # Errors
@@ -48,6 +48,9 @@ impl Stack {
         if RawVolume::looks_like(spec) {
             return Ok(Stack::of(flag, spec, RawVolume::parse(spec, flag)?.open(flag)?));
         }
+        if npy::is_npy(spec) {
+            return Ok(Stack::of(flag, spec, npy::open(spec, flag)?));
+        }
         if edf::is_edf(spec) {
             return Ok(Stack::of(flag, spec, edf::open(spec, flag, by)?));
         }
@@ -60,6 +63,7 @@ impl Stack {
             _ if hdf5::dataset_path(spec).is_some() => Some("HDF5"),
             _ if is_zarr(Path::new(spec)) => Some("Zarr"),
             _ if RawVolume::looks_like(spec) => Some("a raw volume"),
+            _ if npy::is_npy(spec) => Some("NumPy"),
             _ if edf::is_edf(spec) => Some("EDF"),
             _ => None,
         }

@@ -13,6 +13,7 @@ mod formats;
 mod frames;
 pub mod hdf5;
 mod list;
+mod npy;
 mod open;
 mod order;
 mod plain;

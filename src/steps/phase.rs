@@ -6,9 +6,7 @@ use crate::device::{ImageFilterForm, RowCorrection};
 use crate::error::{Error, Result};
 use crate::remark::{Doubt, DoubtKind, Remark};
 use crate::units::{Length, parse_length};
-use realfft::num_complex::Complex;
-use realfft::{ComplexToReal, RealFftPlanner, RealToComplex};
-use rustfft::{Fft, FftPlanner};
+use host_fft::{Complex, ComplexToReal, Fft, Real, RealToComplex};
 use serde::{Deserialize, Serialize};
 use std::f64::consts::PI;
 use std::fmt;
@@ -257,7 +255,7 @@ impl Paganin {
     pub fn halo(&self) -> usize {
         let reach = self.length + self.unsharp.map_or(0.0, |u| u.sigma);
         let n = ((64.0 * reach) as usize).clamp(1 << 12, 1 << 20).next_power_of_two();
-        let inverse = RealFftPlanner::<f64>::new().plan_fft_inverse(n);
+        let inverse = f64::real_inverse(n);
         let step = 2.0 * PI / n as f64;
         let mut spectrum: Vec<_> =
             (0..=n / 2).map(|j| Complex::new(self.response((j as f64 * step).powi(2)) / n as f64, 0.0)).collect();
@@ -322,17 +320,16 @@ impl PaganinFilter {
             .map(|(i, j)| scale * paganin.response(frequency(i, width).powi(2) + frequency(j, height).powi(2)))
             .map(|value| value as f32)
             .collect();
-        let (mut real, mut complex) = (RealFftPlanner::new(), FftPlanner::new());
         PaganinFilter {
             paganin: *paganin,
             halo,
             bins,
             rows,
             response,
-            along_row: real.plan_fft_forward(width),
-            back_along_row: real.plan_fft_inverse(width),
-            across_rows: complex.plan_fft_forward(height),
-            back_across_rows: complex.plan_fft_inverse(height),
+            along_row: f32::real_forward(width),
+            back_along_row: f32::real_inverse(width),
+            across_rows: f32::forward(height),
+            back_across_rows: f32::inverse(height),
         }
     }
 

@@ -22,7 +22,7 @@ from selenium.webdriver.chrome.service import Service
 from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
 
-WIDE, PHONE = 1200, 390
+WIDE, PHONE = 1280, 375
 PASSED = []
 
 
@@ -83,6 +83,36 @@ class Browser:
         self.driver.execute_cdp_cmd("Input.dispatchMouseEvent", {"type": "mouseMoved", "x": at[0], "y": at[1]})
         return self.read(viewer)
 
+    def place(self, viewer, share_x, share_y):
+        """A place in a viewer on the screen, in shares of its sides."""
+        box = self.js(
+            "const c = document.getElementById(arguments[0]); c.scrollIntoView({ block: 'center' });"
+            "const b = c.getBoundingClientRect(); return [b.left, b.top, b.width, b.height]",
+            f"{viewer}-canvas",
+        )
+        return box[0] + share_x * box[2], box[1] + share_y * box[3], box[2], box[3]
+
+    def mouse(self, kind, x, y, **more):
+        self.driver.execute_cdp_cmd("Input.dispatchMouseEvent", {"type": kind, "x": x, "y": y, **more})
+
+    def drag(self, viewer, start, end, modifiers=0):
+        """Drags with the left button from one place of a viewer to another; the distance in shares of its sides."""
+        x, y, width, height = self.place(viewer, *start)
+        left, top = x - start[0] * width, y - start[1] * height
+        to = left + end[0] * width, top + end[1] * height
+        held = {"button": "left", "buttons": 1, "modifiers": modifiers}
+        self.mouse("mousePressed", x, y, clickCount=1, **held)
+        for share in (0.5, 1):
+            self.mouse("mouseMoved", x + share * (to[0] - x), y + share * (to[1] - y), **held)
+        self.mouse("mouseReleased", *to, clickCount=1, button="left", modifiers=modifiers)
+
+    def table(self, element):
+        """The rows of a table in an element, as texts."""
+        return self.js(
+            "return [...document.querySelectorAll(arguments[0] + ' tbody tr')].map((r) => [...r.children].map((c) => c.textContent))",
+            element,
+        )
+
     def read(self, viewer):
         output = self.find(f"{viewer}-value")
         return output.text, float(output.get_attribute("data-value"))
@@ -106,8 +136,9 @@ class Browser:
         said = self.console()
         check(f"{page.name}: nothing in the console", not said, said)
 
-    def picture(self, path, height):
-        clip = {"x": 0, "y": 0, "width": WIDE, "height": height, "scale": 1}
+    def picture(self, path, width, height):
+        self.js("scrollTo(0, 0); document.activeElement.blur()")
+        clip = {"x": 0, "y": 0, "width": width, "height": height, "scale": 1}
         shot = self.driver.execute_cdp_cmd("Page.captureScreenshot", {"captureBeyondViewport": True, "clip": clip})
         path.write_bytes(base64.b64decode(shot["data"]))
 
@@ -156,6 +187,20 @@ def run_page(browser, work):
     check("the xz section", abs(value - float(slices[5][128, 128])) <= browser.image("DATA.sections.xz.image")[2], text)
     text, value = browser.point("yz", 70, 20, browser.image("DATA.sections.yz.image")[:2])
     check("the yz section", abs(value - float(slices[20][70, 128])) <= browser.image("DATA.sections.yz.image")[2], text)
+    tools(browser, slices)
+    facts = dict(browser.table("#facts"))
+    check("the title has the scan", browser.driver.title == "scan/projections: 24 slices, fbp", browser.driver.title)
+    check("the heading has the scan", browser.find("title").text == "Reconstruction of scan/projections")
+    check("plain words", browser.find("shown").text == "24 slices of 256 x 256 pixels.", browser.find("shown").text)
+    wanted = {"Fields": "10 flats, 10 darks, mean of each", "Stripes": "not removed", "Phase": "no phase retrieval",
+              "Projections": "240", "Angles": "0 to 179.25 degrees", "Pixel size": "0.65 um", "Padding": "edge: its first and last value",
+              "Filter": "ramp, cutoff 1 of the Nyquist frequency"}  # fmt: skip
+    check("what was done is in the table", wanted.items() <= facts.items(), facts)
+    for number, field in enumerate(["flats", "darks"]):
+        frames = [tifffile.imread(file).astype(float) for file in sorted((work / "scan" / field).iterdir())]
+        step = browser.image(f"DATA.fields[{number}].image")[2]
+        text, value = browser.point(f"field-{number}", 77, 9, (256, 24))
+        check(f"the mean of the {field}", abs(value - np.mean(frames, axis=0)[9, 77]) <= step, (text, value))
     record = (work / "slices/fbp-run.toml").read_text()
     check("the run file is the record", browser.find("record").get_attribute("textContent") == record)
     axis = float(browser.js("return document.querySelector('#sinogram strong').textContent").split()[0])
@@ -172,6 +217,132 @@ def run_page(browser, work):
     browser.quiet(page)
     # the same from the files
     check("fbp report says the same", data_of(work / "again.html") == data_of(page))
+
+
+def tools(browser, slices):
+    """Dragging, the wheel, the line profile and sections anywhere, on the page of these slices, of which 13 is shown."""
+    fields = lambda: [float(browser.find(f"window-{name}").get_attribute("value")) for name in ("width", "level")]
+    browser.find("window-reset").click()
+    before = fields()
+    browser.drag("slices", (0.4, 0.6), (0.6, 0.5))
+    width, level = fields()
+    check("dragging to the right widens the window", abs(width / before[0] - np.exp(0.4)) < 0.02, (before, width))
+    check("dragging upwards lowers the level", abs((before[1] - level) / before[0] - 0.1) < 0.01, (before, level))
+    x, y, *_ = browser.place("slices", 0.5, 0.5)
+    for count in (1, 2):
+        for kind in ("mousePressed", "mouseReleased"):
+            browser.mouse(kind, x, y, button="left", clickCount=count)
+    check("a double click resets it", fields() == before, (fields(), before))
+
+    # the pixel under the pointer stays where it is
+    x, y, wide, _ = browser.place("slices", 64.5 / 256, 192.5 / 256)
+    browser.mouse("mouseMoved", x, y)
+    text, value = browser.read("slices")
+    zoom = lambda: float(browser.find("slices-zoom").text.split()[0])
+    whole = zoom()
+    for _ in range(6):
+        browser.mouse("mouseWheel", x, y, deltaX=0, deltaY=-120)
+    check("the wheel zooms", abs(zoom() / whole - 1.25**6) < 0.02, (whole, zoom()))
+    check("the wheel zooms about the pointer", browser.read("slices") == (text, value), (text, browser.read("slices")))
+    offset = 40
+    browser.mouse("mouseMoved", x + offset, y)
+    text, value = browser.read("slices")
+    column = int(64.5 + offset / 1.25**6 / wide * 256)
+    check("pixels are larger", abs(int(text.split(",")[0].split()[1]) - column) <= 1, (text, column))
+    seen_x, seen_y = (int(word.split()[1]) for word in text.split(":")[0].split(", "))
+    step = browser.image("DATA.slices.images[13]")[2]
+    check("values are those of the pixels", abs(value - float(slices[13][seen_y, seen_x])) <= 0.51 * step, text)
+    browser.find("slices-drag-move").click()
+    browser.drag("slices", (0.3, 0.5), (0.6, 0.5))
+    browser.mouse("mouseMoved", x, y)
+    moved = int(browser.read("slices")[0].split(",")[0].split()[1])
+    check("dragging moves the image", 64 - moved in range(17, 24), moved)
+    browser.find("slices-drag-window").click()
+    canvas = browser.find("slices-canvas")
+    canvas.send_keys("0")
+    check("a key shows the whole image", zoom() == whole, zoom())
+    canvas.send_keys("+")
+    check("and another one zooms", abs(zoom() / whole - 1.25) < 0.02, zoom())
+    canvas.send_keys("0")
+
+    # lines along rows and columns have the values of pixels, others means of neighbours
+    check("there is no line at first", not browser.find("slices-profile").is_displayed())
+    middle = lambda x, y: ((x + 0.5) / 256, (y + 0.5) / 256)
+    values = lambda: np.array([[float(number) for number in row] for row in browser.table("#slices-profile-table")])
+    slice_13 = slices[13].astype(float)
+    browser.drag("slices", middle(20, 100), middle(200, 100), modifiers=8)
+    found = values()
+    near = lambda a, b: a.shape == b.shape and np.allclose(a, b, atol=0.51 * step, rtol=1e-6)
+    check("a line along a row", near(found[:, 1], slice_13[100, 20:201]), found[:5])
+    check("its distances", np.allclose(found[:, 0], 0.65 * np.arange(181), rtol=1e-6), found[:5])
+    check("the window is as before", fields() == before, fields())
+    browser.drag("slices", middle(33, 40), middle(33, 90), modifiers=8)
+    check("a line along a column", near(values()[:, 1], slice_13[40:91, 33]))
+    said = browser.find("slices-profile-said").text
+    check("the line in words", "From x 33, y 40 to x 33, y 90, 32.5 um: " in said and "per um" in said, said)
+    # by keyboard
+    for name, number in [("from-x", 60), ("from-y", 50), ("to-x", 160), ("to-y", 110)]:
+        field = browser.find(f"slices-{name}")
+        field.clear()
+        field.send_keys(str(number), Keys.TAB)
+    share = np.linspace(0, 1, 101)
+    x, y = 60 + 100 * share, 50 + 60 * share
+    top = np.floor(y + 1e-9).astype(int)
+    at = np.round(x).astype(int)
+    rows = slice_13[top, at] * (1 - (y - top)) + slice_13[np.minimum(top + 1, 255), at] * (y - top)
+    found = values()
+    check("a slanted line", near(found[:, 1], rows), (found[:3], rows[:3]))
+    check("its length", abs(found[-1, 0] - 0.65 * np.hypot(100, 60)) < 1e-4, found[-1])
+    browser.find("slices-slider").send_keys(Keys.ARROW_LEFT)
+    browser.until("document.getElementById('slices-shown').textContent === 'slice 12'", "the slider moves")
+    rows = slices[12][top, at] * (1 - (y - top)) + slices[12][np.minimum(top + 1, 255), at] * (y - top)
+    drawn = "document.querySelector('#slices-profile-table tbody td:last-child').textContent"
+    browser.until(f"Math.abs({drawn} - {float(rows[0])!r}) < {step}", "the line follows")
+    check("the line is that of the slice", near(values()[:, 1], rows), values()[:3])
+    browser.find("slices-slider").send_keys(Keys.ARROW_RIGHT)
+
+    # sections at another row and column
+    for name, keys, value_of in [("xz", 28, lambda s, i: s[156, i]), ("yz", -30, lambda s, i: s[i, 98])]:
+        slider = browser.find(f"{name}-slider")
+        slider.send_keys((Keys.ARROW_RIGHT if keys > 0 else Keys.ARROW_LEFT) * abs(keys))
+        place = "y 156" if name == "xz" else "x 98"
+        at = f"document.getElementById('{name}-canvas').getAttribute('aria-label')"
+        browser.until(f"{at}.includes('at {place}.')", f"the {name} section moves")
+        check(f"the {name} slider says where", browser.find(f"{name}-shown").text == place, place)
+        text, value = browser.point(name, 140, 7, (256, 24))
+        check(f"the {name} section there", abs(value - float(value_of(slices[7], 140))) <= 2 * step, (text, value))
+        check(f"the {name} section says where", text.startswith(f"{'x' if name == 'xz' else 'y'} 140, {place}, slice 7: "), text)
+        slider.send_keys((Keys.ARROW_LEFT if keys > 0 else Keys.ARROW_RIGHT) * abs(keys))
+        browser.until(f"{at}.includes(' 128.')", f"the {name} section is back")
+
+
+def striped_page(browser, work):
+    """What a run did to its data: the table, the methods, the sinogram before and after; and a second report."""
+    page = work / "striped.html"
+    browser.open(page)
+    report = json.loads((work / "striped.json").read_text())
+    check("there are two reports", report["slices"] == 4 and data_of(page)["slices"]["count"] == 4, report["slices"])
+    facts = dict(browser.table("#facts"))
+    check("the filter", facts["Filter"] == "hann, cutoff 0.8 of the Nyquist frequency", facts["Filter"])
+    check("the stripes", facts["Stripes"].startswith("dead:snr=3,size=51, then titarenko:"), facts["Stripes"])
+    text = browser.find("methods-text").get_attribute("textContent")
+    for said in ["4 slices of 256 x 256 pixels", "240 parallel-beam projections", "window hann", "cutoff at 0.8", "mean of 10 flat fields",
+                 "dead (snr = 3, size = 51) [2] and titarenko (alpha = 0.01, blocks = 1) [3]", "doi:10.1007/s11554-019-00883-w",
+                 "at bin 131.4 (counted from 0)"]:  # fmt: skip
+        check(f"the methods say: {said}", said in text, text)
+    check("the methods do not say what was not done", "Phase" not in text and "mask" not in text, text)
+    projections = [tifffile.imread(file).astype(float) for file in sorted((work / "scan/projections").iterdir())]
+    fields = [np.mean([tifffile.imread(file).astype(float) for file in sorted((work / "scan" / name).iterdir())], axis=0)
+              for name in ("flats", "darks")]  # fmt: skip
+    row, size = data_of(page)["sinogram"]["slice"], browser.image("DATA.seen.image")
+    for x, y in [(128, 17), (90, 200)]:
+        text, value = browser.point("seen", x, y, size[:2])
+        true = -np.log((projections[y][row, x] - fields[1][row, x]) / (fields[0][row, x] - fields[1][row, x]))
+        check(f"the sinogram with stripes at {x}, {y}", abs(value - true) < 0.51 * size[2] + 1e-5, (text, true))
+    lost = [browser.point(name, 40, 100, size[:2])[1] for name in ("seen", "sinogram")]
+    beside = np.mean([browser.point("sinogram", bin, 100, size[:2])[1] for bin in (38, 42)])
+    check("a lost bin is interpolated", abs(lost[0]) < size[2] and abs(lost[1] - beside) < 0.1 * beside, (lost, beside))
+    browser.quiet(page)
 
 
 def large_page(browser, work):
@@ -212,7 +383,16 @@ def trials_page(browser, work, fbp):
         check(f"the trial at {x}, {y}", abs(value - true) <= 0.51 * data["trials"][8]["image"]["step"], (text, value, true))
     best = min(data["trials"], key=lambda trial: trial["score"])["center"]
     check("the lowest score is next to the axis", abs(best - 131.4) <= 0.5, best)
-    browser.js("[...document.querySelectorAll('button')].find((b) => b.textContent.startsWith('Lowest')).click()")
+    said = browser.find("score-lowest").text
+    number = float(said.split("Lowest score: ")[1].split()[0])
+    check("one number is the lowest score", abs(number - best) <= 0.25 and f", {data['score']['verdict']} (" in said, (said, best))
+    names = browser.js("return [...document.querySelectorAll('#axis [data-method]')].map((f) => f.dataset.method)")
+    check("and sweep has no other", "sweep" not in names and len(names) == 4, names)
+    check("the heading has the scan", browser.find("title").text == "Rotation axis of scan/projections: trial slices")
+    press = "[...document.querySelectorAll('button')].find((b) => b.textContent.startsWith(arguments[0])).click()"
+    browser.js(press, "Next to likelihood")
+    browser.until("document.getElementById('trials-shown').textContent === '131.50 bins'", "a button goes next to the axis found")
+    browser.js(press, "Lowest")
     browser.until(f"document.getElementById('trials-shown').textContent === '{best:.2f} bins'", "the button goes to the best")
     command = browser.find("line").text
     check("the command has the axis", f"--center {best:g} " in command, command)
@@ -268,6 +448,8 @@ def scans(fbp, work):
     scan = f"--projections scan/projections {fields} --pixel-size 0.65um --device cpu"
     run(f"reconstruct {scan} --center auto --mask 0.98 --output slices --report run.html")
     run("report slices --output again.html")
+    run(f"reconstruct {scan} --center 131.4 --rows 10..14 --stripes dead,titarenko --filter hann --filter-cutoff 0.8 "
+        "--output striped --report striped.html --report striped.json --preview preview.png")  # fmt: skip
     run(f"center {scan} --sweep 127..136:0.5 --output trials.html")
     run(f"center {scan} --sweep 127..136:0.5 --output trials")
     for name in ["a2", "a10", "b"]:
@@ -286,17 +468,22 @@ def main():
     browser = Browser(axe)
     try:
         run_page(browser, work)
+        striped_page(browser, work)
         large_page(browser, work)
         trials_page(browser, work, fbp)
         batch_page(browser, work)
-        for name in ["run.html", "trials.html", "rec/index.html", "rec/empty.html"]:
+        for name in ["run.html", "striped.html", "trials.html", "rec/index.html", "rec/empty.html"]:
             for width, scheme in [(WIDE, "light"), (WIDE, "dark"), (PHONE, "light"), (PHONE, "dark"), (375, "light")]:
                 browser.sound(work / name, width, scheme)
         if len(sys.argv) > 4:
             pictures = Path(sys.argv[4])
-            for name, scheme, height in [("run", "light", 2150), ("trials", "dark", 1500)]:
-                browser.open(work / f"{name}.html", WIDE, scheme)
-                browser.picture(pictures / f"{'report' if name == 'run' else name}.png", height)
+            for page, name, width, scheme, height in [("run", "report", WIDE, "light", 2450), ("trials", "trials", WIDE, "dark", 1500),
+                                                      ("run", "report-phone", PHONE, "light", 1500)]:  # fmt: skip
+                browser.open(work / f"{page}.html", width, scheme)
+                if name == "report":
+                    browser.drag("slices", (0.15, 0.45), (0.85, 0.6), modifiers=8)
+                browser.picture(pictures / f"{name}.png", width, height)
+            shutil.copy(work / "preview.png", pictures)
     finally:
         browser.driver.quit()
     print(f"{len(PASSED)} passed, 0 failed")

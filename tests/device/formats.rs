@@ -4,6 +4,7 @@
 use crate::support::all_bytes;
 use crate::support::cli::{Lab, Pages, Scan, assert_no_panic, text};
 use crate::support::skip::skipped;
+use fbp::files::NpyHeader;
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use std::fs;
@@ -16,7 +17,7 @@ pub const RUN: &str = "reconstruct --sinograms sin --device cpu --slices-per-pas
 
 /// Outputs of all slices in one file or directory, with their flags.
 pub fn volumes() -> Vec<(&'static str, &'static str)> {
-    let mut outputs = vec![("r.zarr", ""), ("r.zarr", "--ome-zarr 0.5 --compression zstd")];
+    let mut outputs = vec![("r.npy", ""), ("r.zarr", ""), ("r.zarr", "--ome-zarr 0.5 --compression zstd")];
     if cfg!(feature = "hdf5") {
         outputs.extend([("r.h5", ""), ("r.h5", "--hdf5-parts 4")]);
         outputs.extend([("r.h5", "--compression deflate"), ("r.h5", "--compression deflate --hdf5-parts 4")]);
@@ -127,14 +128,14 @@ fn damaged_slices_are_done_again() {
         lab.ok(&run);
         let path = match output {
             "r.h5" if flags.contains("--hdf5-parts") => parts_of(&lab, "r.h5").remove(3),
-            "r.h5" => lab.path(output),
+            "r.h5" | "r.npy" => lab.path(output),
             _ if flags.is_empty() => lab.path("r.zarr/0/3/0/0"),
             _ => lab.path("r.zarr/0/c/3/0/0"),
         };
         let mut bytes = fs::read(&path).unwrap();
         let at = match output {
             "r.h5" if flags.contains("deflate") => middle_of_chunk(&path, flags.contains("--hdf5-parts")),
-            "r.h5" => {
+            "r.h5" | "r.npy" => {
                 let samples: &[u8] = bytemuck::cast_slice(&whole.pages[3][150 * 300..150 * 300 + 32]);
                 bytes.windows(samples.len()).position(|window| window == samples).unwrap()
             }
@@ -282,10 +283,15 @@ fn unreadable_unfinished_outputs_stop_a_run() {
         let failed = lab.command(&run).env("FBP_TEST_FAULT", "lost=0:3").output().unwrap();
         assert_eq!(failed.status.code(), Some(4), "{}", text(&failed.stderr));
         let hidden = lab.path(format!(".{output}.unfinished"));
-        let level = hidden.join(if flags.is_empty() { "1/.zarray" } else { "1/zarr.json" });
-        let content = fs::read(&level).ok();
-        if content.is_some() {
-            fs::write(&level, "{").unwrap();
+        // HDF5 cannot be opened because of the fault below
+        let damaged = match (output, flags) {
+            ("r.zarr", "") => hidden.join("1/.zarray"),
+            ("r.zarr", _) => hidden.join("1/zarr.json"),
+            _ => hidden.clone(),
+        };
+        let content = fs::read(&damaged).unwrap();
+        if output != "r.h5" {
+            fs::write(&damaged, "{").unwrap();
         }
         for more in ["", "--resume", "--overwrite", "--shard 0/2", "--filter hann --resume"] {
             let command = format!("{run} {more}");
@@ -293,9 +299,7 @@ fn unreadable_unfinished_outputs_stop_a_run() {
             let words = [&format!(".{output}.unfinished"), "is kept, but cannot be read", "remove it"];
             lab.check_failure(&stopped, &command, 5, &words);
         }
-        if let Some(content) = content {
-            fs::write(&level, content).unwrap();
-        }
+        fs::write(&damaged, content).unwrap();
         let (_, err) = lab.ok(&format!("{run} --resume"));
         assert!(err.contains("of 21 slices are kept") && !err.contains(" 0 of 21"), "{err}");
         assert_eq!(lab.read(output), whole, "{output} {flags}");
@@ -357,6 +361,8 @@ fn flags_of_other_formats() {
         ("r.tif", "--ome-zarr 0.4", "ends in .zarr"),
         ("r-%03i.tif", "--ome-zarr 0.5", "ends in .zarr"),
         ("r.zarr", "--compression lzw", "none or deflate or zstd"),
+        ("r.npy", "--compression zstd", "give none"),
+        ("r.npy", "--ome-zarr 0.4", "ends in .zarr"),
     ];
     if cfg!(feature = "hdf5") {
         cases.push(("r.h5", "--ome-zarr 0.5", "ends in .zarr"));
@@ -553,7 +559,7 @@ fn others_are_kept_away() {
     }
 }
 
-/// `--raw`, EDF and Zarr lead to the slices of the same projections as TIFF, with fields, in parts and on all threads.
+/// `--raw`, EDF, NumPy and Zarr lead to the slices of the same projections as TIFF, with fields, in parts and on all threads.
 #[test]
 fn other_inputs_lead_to_the_same_slices() {
     let lab = Lab::new();
@@ -566,6 +572,8 @@ fn other_inputs_lead_to_the_same_slices() {
         let samples = |pages: &Pages| pages.pages.iter().flatten().flat_map(|&v| (v as u16).to_be_bytes()).collect();
         let samples: Vec<u8> = samples(pages);
         fs::write(lab.path(format!("{name}.raw")), [vec![7; 3], samples.clone()].concat()).unwrap();
+        let header = NpyHeader::new(">u2", &[pages.pages.len(), 6, 32]).bytes();
+        fs::write(lab.path(format!("{name}.npy")), [header, samples.clone()].concat()).unwrap();
         lab.directory(&format!("{name}-edf"));
         for (number, frame) in samples.chunks(2 * 6 * 32).enumerate() {
             let lines = "{\nByteOrder = HighByteFirst ;\nDataType = UnsignedShort ;\nDim_1 = 32 ;\nDim_2 = 6 ;\n";
@@ -580,6 +588,8 @@ fn other_inputs_lead_to_the_same_slices() {
     assert_eq!(lab.slices(&format!("--raw p.raw,32x6x16,u16be,3 {raw}"), "raw"), expected);
     let edf = "--flats f-edf --darks d-edf --center 15.2 --device cpu";
     assert_eq!(lab.slices(&format!("--projections p-edf {edf}"), "edf"), expected);
+    let npy = "--flats f.npy --darks d.npy --center 15.2 --device cpu";
+    assert_eq!(lab.slices(&format!("--projections p.npy {npy}"), "npy"), expected);
     assert_eq!(lab.slices(&format!("--projections p.zarr {run}"), "zarr"), expected);
     lab.ok("reconstruct --config raw/fbp-run.toml --output again --device cpu");
     assert_eq!(lab.read("again"), expected);

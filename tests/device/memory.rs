@@ -16,7 +16,7 @@ fn planned_and_allocated(lab: &Lab, flags: &str) -> (u64, u64, String) {
     };
     let words = format!("fbp reconstruct {flags} --device cpu --output none-such --no-self-test");
     let cli = Cli::try_parse_from(words.split_whitespace().map(place)).unwrap();
-    let Command::Reconstruct(args) = cli.command else { panic!("{words}") };
+    let Command::Reconstruct { args, .. } = cli.command else { panic!("{words}") };
     let (job, reporter) = (Job::new(&args).unwrap(), Reporter::silent());
     let source = Source::open(&job, &reporter, &AtomicBool::new(false)).unwrap();
     let device = ready_devices(&job, &source, &reporter).unwrap().remove(0);

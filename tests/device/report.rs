@@ -1,7 +1,7 @@
 //! Pages: `--report FILE.html`, `fbp report`, `fbp center --sweep ... --output FILE.html`, as files. What a browser shows is
 //! tested by `scripts/browser`.
 
-use crate::support::cli::{Lab, SMALL, Scan};
+use crate::support::cli::{Lab, Pages, SMALL, Scan};
 use serde_json::{Value, json};
 use std::fs;
 
@@ -61,6 +61,83 @@ fn a_page_is_the_same_from_the_run_and_from_its_files() {
 /// The mean of the histogram of the last run.
 fn run_mean(lab: &Lab) -> f64 {
     serde_json::from_str::<Value>(&lab.read_text("h.json")).unwrap()["mean"].as_f64().unwrap()
+}
+
+#[test]
+fn a_page_shows_what_was_done_to_the_data() {
+    let lab = Lab::small();
+    let beam = |level: f32| Pages { width: 32, pages: vec![vec![level; 32 * 3]; 2] };
+    lab.write("scan/proj", "p", &SMALL.sinograms().transposed().map(|v| 100.0 + 900.0 * (-0.01 * v).exp()));
+    lab.write("flats", "f", &beam(1000.0));
+    lab.write("darks", "d", &beam(100.0));
+    let run = "reconstruct --projections scan/proj --flats flats --darks darks --device cpu --stripes mean";
+    lab.ok(&format!("{run} --filter hann --report run.html --output r"));
+    lab.ok("report r --output again.html");
+    let page = data(&lab, "run.html");
+    assert!(page == data(&lab, "again.html"));
+    assert!(lab.read_text("run.html").contains("<title>scan/proj: 3 slices, fbp</title>"));
+    let fields = page["fields"].as_array().unwrap();
+    let shown: Vec<_> =
+        fields.iter().map(|f| (f["name"].as_str().unwrap(), &f["frames"], &f["image"]["low"])).collect();
+    assert_eq!(shown, [("Flat field", &json!(2), &json!(1000.0)), ("Dark field", &json!(2), &json!(100.0))]);
+    assert_ne!(page["seen"]["image"], page["sinogram"]["image"]);
+    let methods = page["methods"].as_str().unwrap();
+    for said in
+        ["window hann", "mean of 2 flat fields after the mean of 2 dark fields", "mean (sigma = 15, blocks = 1)"]
+    {
+        assert!(methods.contains(said), "{said}: {methods}");
+    }
+    // without fields and stripes there is nothing to show
+    lab.ok(&format!("{RUN} --report plain.html --output plain"));
+    let plain = data(&lab, "plain.html");
+    assert_eq!((&plain["fields"], &plain["seen"]), (&Value::Null, &Value::Null));
+}
+
+#[test]
+fn a_run_writes_a_page_and_json() {
+    let lab = Lab::small();
+    lab.ok(&format!("{RUN} --report a.json --report a.html --output r --save-config run.toml"));
+    let json: Value = serde_json::from_str(&lab.read_text("a.json")).unwrap();
+    assert_eq!((&json["slices"], &data(&lab, "a.html")["slices"]["count"]), (&json!(3), &json!(3)));
+    // a run file names one or several
+    assert!(lab.read_text("run.toml").contains("report = [\"a.json\", \"a.html\"]"));
+    for (key, files) in [("\"b.html\"", &["b.html"][..]), ("[\"c.html\", \"c.json\"]", &["c.html", "c.json"])] {
+        lab.text("key.toml", &format!("sinograms = \"sin\"\ndevice = \"cpu\"\nreport = {key}\n"));
+        lab.ok("reconstruct --config key.toml --overwrite --output r");
+        assert!(files.iter().all(|file| lab.path(file).exists()), "{key}");
+        // flags take their place
+        lab.ok(&format!(
+            "reconstruct --config key.toml --report {}.json --overwrite --output r",
+            &files[0][..1].repeat(2)
+        ));
+        assert!(lab.path(format!("{}.json", &files[0][..1].repeat(2))).exists());
+    }
+    for two in ["x.html --report y.html", "x.json --report y.json"] {
+        lab.fails(
+            &format!("{RUN} --report {two} --output out"),
+            2,
+            &["--report", "at most one FILE.json and one FILE.html"],
+        );
+    }
+    lab.fails(&format!("{RUN} --report x.html --report no/x.json --output out"), 5, &["--report", "no directory"]);
+    assert!(!lab.path("x.html").exists());
+}
+
+#[test]
+fn scores_of_trial_slices_are_those_of_the_method_also_for_a_whole_turn() {
+    let lab = Lab::new();
+    let scan = Scan { width: 64, projections: 120, slices: 1, overall: 360.0 };
+    lab.write("sin", "s", &scan.sinograms());
+    lab.ok("center --sinograms sin --overall-angle 360 --device cpu --sweep 27.5..35.5:1 --output t.html");
+    let page = data(&lab, "t.html");
+    let trials = page["trials"].as_array().unwrap();
+    let score = |trial: &&Value| trial["score"].as_f64().unwrap();
+    let best = trials.iter().min_by(|a, b| score(a).total_cmp(&score(b))).unwrap();
+    // the axis is in the middle of the detector
+    assert_eq!(best["center"], 31.5, "{:?}", trials.iter().map(|t| score(&t)).collect::<Vec<_>>());
+    assert!((page["score"]["value"].as_f64().unwrap() - 31.5).abs() < 0.2 && page["score"]["method"] == "sweep");
+    assert!(page["search"]["methods"].as_array().unwrap().iter().all(|method| method["method"] != "sweep"));
+    assert!(lab.read_text("t.html").contains("sin: rotation axis, fbp</title>"));
 }
 
 #[test]

@@ -6,10 +6,12 @@ mod support;
 
 mod chunks;
 mod damaged;
+mod examples;
 mod joined;
 mod keys;
 mod layouts;
 mod links;
+mod nights;
 mod refusals;
 mod sources;
 mod stored;

@@ -1,7 +1,7 @@
 //! How reliable verdicts on the rotation axis are: simulated scans of many kinds with a known axis, and the real ones.
 //!
 //! `FBP_TEST_SCANS` is the number of simulated scans of each kind; scripts/axis-table runs enough of them to judge by, and
-//! prints the table of docs/center.md.
+//! prints the table of docs/dev/axis.md.
 
 use super::center::{Ellipse, Scan};
 use crate::support::cli::Lab;

@@ -103,7 +103,7 @@ impl Scan {
     }
 }
 
-/// Median, largest and number of refusals; prints the row of docs/center.md.
+/// Median, largest and number of refusals; prints the row of docs/dev/axis.md.
 fn errors(name: &str, scans: &[Scan], find: impl Fn(&Scan) -> fbp::error::Result<AxisEstimate>) -> (f64, f64, usize) {
     let mut errors = Vec::new();
     for scan in scans {

@@ -39,7 +39,7 @@ fn cells(line: &str) -> Vec<&str> {
 #[test]
 fn stages_of_exact_interpolation_are_those_of_the_page() {
     let lab = Lab::new();
-    let page = std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/docs/model.md")).unwrap();
+    let page = std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/docs/dev/model.md")).unwrap();
     let section = page.split("\n## ").find(|section| section.starts_with("Stages of exact interpolation")).unwrap();
     for (profile, kernel) in [("nvidia-hopper", "x8-spectra"), ("cpu", "x8-spectra-together")] {
         let table = text(&lab.run(&format!("model --profile {profile}")).stdout);
@@ -48,7 +48,7 @@ fn stages_of_exact_interpolation_are_those_of_the_page() {
         for line in stages.lines().map(cells).filter(|line| line.get(1).is_some_and(|name| name.ends_with(kernel))) {
             // profile, mode, grid, width, stage and numbers
             let wanted: Vec<&str> = line.iter().enumerate().filter(|(i, _)| *i != 1).map(|(_, cell)| *cell).collect();
-            assert!(section.lines().any(|line| cells(line) == wanted), "docs/model.md lacks {wanted:?}");
+            assert!(section.lines().any(|line| cells(line) == wanted), "docs/dev/model.md lacks {wanted:?}");
             lines += 1;
         }
         assert_eq!(lines, 10, "{table}");

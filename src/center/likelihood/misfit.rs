@@ -6,8 +6,8 @@
 use super::model::Model;
 use super::process::AngleSteps;
 use super::window::Windowed;
+use host_fft::Complex;
 use rayon::prelude::*;
-use rustfft::num_complex::Complex;
 use std::sync::Arc;
 
 /// The misfit of rows in a window, for axes near its middle.

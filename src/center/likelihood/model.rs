@@ -7,9 +7,8 @@
 use super::process::{AngleSteps, Process};
 use super::window::Windowed;
 use crate::center::zingers::mirrored;
+use host_fft::{Complex, Fft, Real};
 use rayon::prelude::*;
-use rustfft::FftPlanner;
-use rustfft::num_complex::Complex;
 use std::f64::consts::{PI, TAU};
 use std::ops::Range;
 
@@ -127,7 +126,7 @@ struct Harmonics {
 /// The way in which sums over the angles are computed.
 enum Waves {
     /// A Fourier transform.
-    Transform(std::sync::Arc<dyn rustfft::Fft<f64>>),
+    Transform(std::sync::Arc<dyn Fft<f64>>),
     /// Waves `[harmonic][projection]` as cosine and sine.
     Table(Vec<Vec<Complex<f64>>>),
 }
@@ -157,7 +156,7 @@ impl Harmonics {
         let waves = match angles {
             AngleSteps::Even(..) => {
                 let length = ((TAU / step).round() as usize).max(count);
-                Waves::Transform(FftPlanner::new().plan_fft_forward(length))
+                Waves::Transform(f64::forward(length))
             }
             AngleSteps::Uneven(_) => {
                 let wave = |m: usize| (0..count).map(|p| Complex::cis(-(m as f64) * angles.at(p))).collect();

@@ -4,8 +4,7 @@
 //! determinant and its predictor; the formula of I. Gohberg and A. Semencul makes the inverse from the predictor, and
 //! transforms of twice the length apply it. For other angles the covariance is factored (A.-L. Cholesky).
 
-use rustfft::num_complex::Complex;
-use rustfft::{Fft, FftPlanner};
+use host_fft::{Complex, Fft, Real};
 use std::sync::Arc;
 
 /// Quadratic forms of the real part `x` and the imaginary part `y` of values over the angles: of `x` with itself, of
@@ -23,8 +22,7 @@ pub struct Transforms {
 impl Transforms {
     pub fn new(count: usize) -> Transforms {
         let length = (2 * count).next_power_of_two();
-        let mut planner = FftPlanner::new();
-        let (forward, inverse) = (planner.plan_fft_forward(length), planner.plan_fft_inverse(length));
+        let (forward, inverse) = (f64::forward(length), f64::inverse(length));
         Transforms { length, forward, inverse }
     }
 

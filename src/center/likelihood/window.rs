@@ -1,8 +1,7 @@
 //! Transforms along the bins of the derivative of rows, cut by a window that is symmetric about a trial axis.
 
+use host_fft::{Complex, Real};
 use rayon::prelude::*;
-use realfft::RealFftPlanner;
-use rustfft::num_complex::Complex;
 use std::f64::consts::TAU;
 
 /// A window in bins about an axis that may differ from row to row.
@@ -77,7 +76,7 @@ impl AxisWindow {
         };
         let (squares, fourths) = (power(2), power(4));
         let projections = rows.first().map_or(0, |row| row.len() / bins);
-        let plan = RealFftPlanner::<f32>::new().plan_fft_forward(length);
+        let plan = f32::real_forward(length);
         let mut values = vec![Complex::default(); rows.len() * kept.len() * projections];
         let each = kept.len() * projections;
         for ((values, row), &axis) in values.chunks_mut(each.max(1)).zip(rows).zip(axes) {

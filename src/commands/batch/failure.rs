@@ -75,7 +75,7 @@ fn picture(run: &ScanRun) -> Option<FramePicture> {
     let (width, height, middle) = (stack.width(), stack.height(), stack.len() / 2);
     let mut data = vec![0f32; width * height];
     stack.read_rows(middle, 0..height, &mut data).ok()?;
-    let png = thumbnail(&Panel { title: "", unit: "", width, height, data: &data }, SIDE).ok()?;
+    let png = thumbnail(&Panel { title: "", unit: "", width, height, data: &data, pixel: None }, SIDE).ok()?;
     let title = format!("The middle {flag}, {}, as stored: {width} x {height} pixels", stack.page_name(middle));
     Some(FramePicture { title, png: BASE64_STANDARD.encode(png) })
 }

@@ -222,7 +222,7 @@ impl Night {
         let (width, height) = (scan.region.width, scan.region.height);
         let mut data = vec![0f32; width * height];
         target.stored(&slices).read(middle, &mut data).ok()?;
-        let png = thumbnail(&Panel { title: "", unit: "", width, height, data: &data }, SIDE).ok()?;
+        let png = thumbnail(&Panel { title: "", unit: "", width, height, data: &data, pixel: None }, SIDE).ok()?;
         let place = Path::new(THUMBNAILS).join(format!("{}.png", run.name));
         let path = self.index.path().with_file_name(&place);
         fs::create_dir_all(path.parent()?).ok()?;

@@ -146,7 +146,7 @@ impl ScanRun {
             ..flags
         };
         let job = Job::new(&flags)?;
-        let page = job.execution.page().map(Path::to_owned);
+        let page = job.execution.page.clone();
         let data = job.execution.files.stacks.data.clone();
         let input = if scan.input.is_empty() { data } else { scan.input.clone() };
         Ok(ScanRun { name: scan.name.clone(), input, target: job.execution.output, page, key, flags })

@@ -153,7 +153,7 @@ fn flags_of<'a>(
         }
     }
     match parse(words.into_iter().map(Into::into)) {
-        Ok(Cli { command: Command::Reconstruct(flags) }) => given(&flags),
+        Ok(Cli { command: Command::Reconstruct { args, .. } }) => given(&args),
         Ok(_) => Err(Error::Internal("the flags of a row are those of another command".into())),
         Err(error) => {
             let text = error.to_string();

@@ -1,5 +1,6 @@
 //! `fbp reconstruct`: slices from sinograms or projections.
 
+mod account;
 mod ahead;
 mod coarse;
 mod outputs;
@@ -34,6 +35,7 @@ use crate::sink::{AllowedContents, Encoding, OUTPUT_FORMS, PageContent, SOFTWARE
 use crate::steps::{Counts, Tilt};
 use crate::units::Interval;
 use crate::visible::Shown;
+pub(super) use account::scan_name;
 use outputs::{SideFiles, input_set, inputs};
 use overview::{Gathered, middle};
 pub(super) use overview::{Overview, Wanted};
@@ -156,7 +158,7 @@ fn with_axis(job: Job, source: Source, flags: &ReconstructArgs, reporter: &Repor
 /// Writes trial slices about an axis that is in doubt to the page that `--report` requests.
 fn show_trials(found: Aligned, flags: &ReconstructArgs, reporter: &Reporter) {
     let Aligned { job, source, search, .. } = found;
-    let (Some(path), Some(range)) = (job.execution.page(), next_sweep(&search)) else { return };
+    let (Some(path), Some(range)) = (&job.execution.page, next_sweep(&search)) else { return };
     let overwrite = Some(job.execution.existing == Existing::Overwrite);
     let file = OutputFile::new("--report", path, OutputKind::Html, &input_set(&job, &source), overwrite);
     reporter.stage("reconstructing trial slices");
@@ -252,8 +254,7 @@ impl Reconstruction<'_> {
             done: &done,
         };
         summary.warn(reporter);
-        let computed = summary.slices > 0;
-        coarse::doubt(job, source, target, computed).into_iter().for_each(|doubt| reporter.remark(doubt));
+        coarse::doubt(job, source, target, summary.slices > 0).into_iter().for_each(|doubt| reporter.remark(doubt));
         record.tell_earlier_doubts(kept.len(), reporter);
         record.end(&summary, kept.len(), reporter)?;
         // another job may be renaming the file at present, so that it cannot be read for a moment
@@ -268,10 +269,11 @@ impl Reconstruction<'_> {
         self.write_files(&files, &done, gathered.as_ref(), &key)?;
         summary.seconds = start.elapsed().as_secs_f64();
         summary.tell(reporter);
-        match (&files.report, job.execution.page(), gathered) {
-            (Some(file), Some(_), Some(gathered)) => self.write_page(file, &gathered)?,
-            (Some(file), None, _) => summary.write(file, self.flags, &reporter.doubts())?,
-            _ => {}
+        if let Some(file) = &files.report {
+            summary.write(file, self.flags, &reporter.doubts())?;
+        }
+        if let (Some(file), Some(gathered)) = (&files.page, gathered) {
+            self.write_page(file, &gathered)?;
         }
         let data = summary.repairs.clamped.expect_data(summary.repairs.values);
         leave(devices);
@@ -420,23 +422,21 @@ fn preview(file: &OutputFile, job: &Job, source: &Source, done: &Done) -> Result
     let middle = middle(&scan.slices);
     let sinogram = source.read(&[middle], StepBackends::HOST)?;
     let roi = scan.geometry.roi;
-    write_preview(
-        file,
-        &[
-            Panel {
-                title: &format!("slice {middle}"),
-                unit: &job.recipe.unit(),
-                width: roi.width,
-                height: roi.height,
-                data: &done.kept,
-            },
-            Panel {
-                title: "its sinogram",
-                unit: "line integral",
-                width: scan.geometry.bins,
-                height: scan.geometry.projections(),
-                data: &sinogram,
-            },
-        ],
-    )
+    let slice = Panel {
+        title: &format!("slice {middle}"),
+        unit: &job.recipe.unit(),
+        pixel: job.recipe.slice.pixel_size.as_ref().map(|size| (size.value, size.unit.as_str())),
+        width: roi.width,
+        height: roi.height,
+        data: &done.kept,
+    };
+    let sinogram = Panel {
+        title: "its sinogram",
+        unit: "line integral",
+        pixel: None,
+        width: scan.geometry.bins,
+        height: scan.geometry.projections(),
+        data: &sinogram,
+    };
+    write_preview(file, &slice, &sinogram)
 }

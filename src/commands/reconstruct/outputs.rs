@@ -15,8 +15,9 @@ pub(super) struct SideFiles {
     /// JSON, and its picture.
     pub histogram: Option<[OutputFile; 2]>,
     pub sections: Option<SectionFiles>,
-    /// A page or JSON.
+    /// JSON.
     pub report: Option<OutputFile>,
+    pub page: Option<OutputFile>,
 }
 
 /// The picture of three sections, and their values.
@@ -36,7 +37,6 @@ impl SideFiles {
         let overwrite = Some(execution.existing == Existing::Overwrite);
         let file = |flag: &str, path: &Path, kind| OutputFile::new(flag, path, kind, &inputs, overwrite);
         let one = |flag: &str, path: &Option<PathBuf>, kind| path.as_deref().map(|p| file(flag, p, kind)).transpose();
-        let report = if execution.page().is_some() { OutputKind::Html } else { OutputKind::Json };
         let pair = |path: &PathBuf| {
             Ok::<_, Error>([
                 file("--histogram", path, OutputKind::Json)?,
@@ -52,7 +52,8 @@ impl SideFiles {
             preview: one("--preview", &execution.preview, OutputKind::Png)?,
             histogram: execution.histogram.as_ref().map(pair).transpose()?,
             sections: execution.sections.as_ref().map(sections).transpose()?,
-            report: one("--report", &execution.report, report)?,
+            report: one("--report", &execution.report, OutputKind::Json)?,
+            page: one("--report", &execution.page, OutputKind::Html)?,
         };
         files.check_places(source, target, &inputs)?;
         Ok(files)
@@ -60,7 +61,7 @@ impl SideFiles {
 
     fn all(&self) -> impl Iterator<Item = &OutputFile> {
         let sections = self.sections.iter().flat_map(|s| s.values.iter().chain([&s.picture]));
-        let first = self.report.iter().chain(&self.preview);
+        let first = self.report.iter().chain(&self.page).chain(&self.preview);
         first.chain(self.histogram.iter().flatten()).chain(sections)
     }
 

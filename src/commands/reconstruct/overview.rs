@@ -45,7 +45,7 @@ pub(in crate::commands) struct Wanted {
 impl Wanted {
     /// Returns the parts that the flags of a run ask for.
     pub fn by(execution: &Execution) -> Wanted {
-        let page = execution.page().is_some();
+        let page = execution.page.is_some();
         Wanted {
             histogram: execution.histogram.is_some() || page,
             sections: execution.sections.is_some() || page,
@@ -85,8 +85,8 @@ pub(in crate::commands) struct Sections {
     pub yz: Vec<f32>,
 }
 
-/// Share of a page's bytes for slices; the rest is for sections and the sinogram.
-const PREVIEW_BYTES: usize = IMAGE_BYTES * 4 / 5;
+/// Share of a page's bytes for slices; the rest is for sections, sinograms and fields.
+pub(super) const PREVIEW_BYTES: usize = IMAGE_BYTES * 4 / 5;
 /// Slices that a page shows at least, if there are so many; they are shrunk for that.
 const ENOUGH: usize = 10;
 /// Slices that a page shows at most.
@@ -259,7 +259,7 @@ impl Sections {
         let panels: Vec<Panel> = titles
             .iter()
             .zip(images)
-            .map(|(title, (width, height, data))| Panel { title, unit, width, height, data })
+            .map(|(title, (width, height, data))| Panel { title, unit, pixel: None, width, height, data })
             .collect();
         write_sections(&files.picture, &panels)
     }

@@ -1,25 +1,42 @@
 //! The page about a run: `--report FILE.html`, and `fbp report` from the run's record and slices.
 
-use super::overview::{Gathered, Sections, middle};
+use super::account::{Account, scan_name};
+use super::overview::{Gathered, PREVIEW_BYTES, Sections, middle};
 use super::record::{RecordFile, ScanRecord};
 use crate::axis::sample_of;
+use crate::commands::repairs::counted;
 use crate::commands::survey::survey_json;
 use crate::engine::Source;
 use crate::error::Result;
 use crate::files::OutputFile;
 use crate::geometry::Roi;
-use crate::html::{PackedImage, RUN, Reduction, write_page};
+use crate::html::{IMAGE_BYTES, PackedImage, RUN, Reduction, write_page};
 use crate::job::Job;
 use crate::kernel::StepBackends;
 use crate::report::Reporter;
 use crate::sink::Target;
 use serde_json::{Value, json};
-use std::path::{Path, PathBuf, absolute};
+use std::path::{PathBuf, absolute};
 
 /// Largest width and height of a section in the page.
 const SECTION: [usize; 2] = [384, 384];
 /// Largest width and height of the sinogram in the page.
 const SINOGRAM: [usize; 2] = [512, 512];
+/// The same of two sinograms, before and after stripes were removed.
+const TWO_SINOGRAMS: [usize; 2] = [360, 360];
+/// Largest width and height of a field in the page.
+const FIELD: [usize; 2] = [256, 126];
+
+// all of them fit beside the slices
+const _: () = {
+    const fn pixels([width, height]: [usize; 2]) -> usize {
+        width * height
+    }
+    let (one, two) = (pixels(SINOGRAM), 2 * pixels(TWO_SINOGRAMS));
+    let sinograms = if one > two { one } else { two };
+    let all = 2 * pixels(SECTION) + sinograms + 3 * pixels(FIELD);
+    assert!(size_of::<u16>() * all <= IMAGE_BYTES - PREVIEW_BYTES);
+};
 
 /// The content of a page.
 pub(in crate::commands) struct RunPage<'a> {
@@ -41,12 +58,20 @@ impl RunPage<'_> {
         let output = absolute(target.directory()).unwrap_or_else(|_| target.directory().to_owned());
         // without a trailing slash
         let output: PathBuf = output.components().collect();
-        let (sinogram, search, missing) = match source {
-            Ok(source) => (sinogram(source, middle(&gathered.slices))?, search(source, job)?, None),
-            Err(why) => (Value::Null, Value::Null, Some(why)),
+        let name = scan_name(&job.execution.files.stacks.data);
+        let account = Account::new(&job.recipe, record);
+        let [sinogram, seen, fields, search] = match source {
+            Ok(source) => {
+                let slice = middle(&gathered.slices);
+                [sinogram(source, job, slice)?, seen(source, job, slice)?, fields(source), search(source, job)?]
+            }
+            Err(_) => [const { Value::Null }; 4],
         };
         let data = json!({
             "program": env!("CARGO_PKG_VERSION"),
+            "name": name,
+            "account": account.as_ref().map(Account::rows),
+            "methods": account.as_ref().map(Account::methods),
             "output": output.to_string_lossy(),
             "record": record.text,
             "record_name": target.record().file_name().map(|name| name.to_string_lossy()),
@@ -63,17 +88,18 @@ impl RunPage<'_> {
             "sections": gathered.sections.as_ref().map(|sections| cuts(sections, gathered)),
             "histogram": gathered.histogram,
             "sinogram": sinogram,
+            "seen": seen,
+            "fields": fields,
             "search": search,
-            "missing": missing,
+            "missing": source.as_ref().err(),
         });
-        write_page(file, &RUN, &title(&output, record.facts.scan.as_ref()), &data)
+        write_page(file, &RUN, &title(&name, record.facts.scan.as_ref()), &data)
     }
 }
 
-fn title(output: &Path, scan: Option<&ScanRecord>) -> String {
-    let name = output.file_name().unwrap_or(output.as_os_str()).to_string_lossy();
-    let count = scan.map(|scan| format!(", {} slices", scan.slices[1])).unwrap_or_default();
-    format!("{name}{count}, fbp run")
+fn title(name: &str, scan: Option<&ScanRecord>) -> String {
+    let count = scan.map(|scan| format!(": {}", counted(scan.slices[1], "slice"))).unwrap_or_default();
+    format!("{name}{count}, fbp")
 }
 
 /// Returns the slices that are shown, with their numbers.
@@ -110,11 +136,16 @@ fn cuts(sections: &Sections, gathered: &Gathered) -> Value {
     })
 }
 
+/// Returns the largest sides of a sinogram in the page.
+fn sides(job: &Job) -> [usize; 2] {
+    if job.recipe.steps.stripes.is_empty() { SINOGRAM } else { TWO_SINOGRAMS }
+}
+
 /// Returns the sinogram of a slice as it is filtered, and the axis in every projection that is shown.
-fn sinogram(source: &Source, slice: usize) -> Result<Value> {
+fn sinogram(source: &Source, job: &Job, slice: usize) -> Result<Value> {
     let geometry = &source.scan.geometry;
     let values = source.read(&[slice], StepBackends::HOST)?;
-    let mut sinogram = shrunk(&values, geometry.bins, SINOGRAM);
+    let mut sinogram = shrunk(&values, geometry.bins, sides(job));
     let rows = sinogram["reduction"]["rows"].as_u64().unwrap_or(1) as usize;
     let mean = |axis: &[f64]| axis.iter().sum::<f64>() / axis.len() as f64;
     sinogram["slice"] = json!(slice);
@@ -122,6 +153,36 @@ fn sinogram(source: &Source, slice: usize) -> Result<Value> {
     sinogram["projections"] = json!(geometry.projections());
     sinogram["axis"] = json!(geometry.axis.chunks(rows).map(mean).collect::<Vec<_>>());
     Ok(sinogram)
+}
+
+/// Returns the sinogram of a slice with its stripes, if the run removed any.
+fn seen(source: &Source, job: &Job, slice: usize) -> Result<Value> {
+    if job.recipe.steps.stripes.is_empty() {
+        return Ok(Value::Null);
+    }
+    let values = source.read_seen(&[slice])?.concat();
+    let bins = source.stack().width();
+    let mut seen = shrunk(&values, bins, sides(job));
+    seen["bins"] = json!(bins);
+    Ok(seen)
+}
+
+/// Returns the fields that correct projections, if there are any.
+fn fields(source: &Source) -> Value {
+    let Some(images) = source.rows().correction().and_then(|correction| correction.fields) else { return Value::Null };
+    let frames = source.field_frames();
+    let width = source.stack().width();
+    let one = |name: &str, frames: usize, values: &[f32]| {
+        let mut field = shrunk(values, width, FIELD);
+        field["name"] = json!(name);
+        field["frames"] = json!(frames);
+        field
+    };
+    let flat = if frames.flats2 > 0 { "Flat field before the scan" } else { "Flat field" };
+    let mut all = vec![one(flat, frames.flats, images.flat)];
+    all.extend(images.flat2.map(|after| one("Flat field after the scan", frames.flats2, after)));
+    all.extend((frames.darks > 0).then(|| one("Dark field", frames.darks, images.dark)));
+    Value::Array(all)
 }
 
 /// Returns the result of every method of finding the axis.

@@ -4,7 +4,7 @@ use super::reconstruction::Reconstruction;
 use super::summary::Summary;
 use crate::axis::Axis;
 use crate::cli::{InputArgs, ReconstructArgs, ScanArgs, StepArgs, Text};
-use crate::engine::{ReadyDevice, Source};
+use crate::engine::{FieldCounts, ReadyDevice, Source};
 use crate::error::{Error, Result};
 use crate::execution::Existing;
 use crate::files::{Lock, LockMode, OutputKind, TOML, excerpt_of_lines, read_text, write_atomically};
@@ -150,6 +150,9 @@ pub(in crate::commands) struct ScanRecord {
     /// Names of the files of projections or sinograms; absent in records of earlier versions.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub files: Option<FileNames>,
+    /// Numbers of the frames that correct projections; absent in records of earlier versions.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub fields: Option<FieldCounts>,
     /// Number of bins of the rows that are filtered.
     pub bins: usize,
     /// Angles of the first and the last projection in degrees.
@@ -158,6 +161,13 @@ pub(in crate::commands) struct ScanRecord {
 }
 
 impl Facts {
+    /// Returns the facts of a run of version 1.2.3 that no job has begun.
+    #[cfg(test)]
+    pub(super) fn of_scan(scan: ScanRecord, range: Option<(f32, f32)>) -> Facts {
+        let (run, version) = (String::new(), "1.2.3".into());
+        Facts { run, version, range, scan: Some(scan), key: BTreeMap::new(), jobs: Vec::new() }
+    }
+
     /// Reports whether `fingerprint` is that of the run's input.
     pub fn is_input(&self, fingerprint: &str) -> bool {
         self.key.get("input").is_some_and(|input| input == fingerprint)
@@ -197,6 +207,7 @@ impl ScanRecord {
             region: geometry.roi,
             projections: geometry.projections(),
             files: Some(source.stack().file_names()),
+            fields: Some(source.field_frames()),
             bins: geometry.bins,
             angles: ends.map(|angle| angle.copied().unwrap_or_default()),
             axis: axis.clone(),
@@ -520,7 +531,7 @@ fn repeatable(flags: &ReconstructArgs, job: &Job, center: f64) -> Result<Reconst
         progress: None,
         log: None,
         strict: false,
-        report: None,
+        report: Vec::new(),
         ..args
     })
 }

@@ -203,8 +203,8 @@ fn samples_and_cells_of_gridding_are_those_of_a_scan() {
     }
 }
 
-/// What docs/performance.md says of the cells and bytes of a slice of 2048 x 2048 pixels, and that no stage was measured to be
-/// faster than its limit.
+/// What docs/dev/performance.md says of the cells and bytes of a slice of 2048 x 2048 pixels, and that no stage was
+/// measured to be faster than its limit.
 #[test]
 fn stages_of_gridding_are_slower_than_their_limits() {
     let profile = ProfileStore::built_in().unwrap().named("nvidia-hopper").unwrap();

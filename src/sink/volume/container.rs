@@ -12,8 +12,8 @@ use std::path::Path;
 
 /// Format with all slices in one array.
 pub(super) trait Container: Clone + Debug + Send + Sync + 'static {
-    /// Flag that concerns only files of this format, without dashes.
-    const FLAG: &'static str;
+    /// Flag that concerns only files of this format, without dashes, if there is one.
+    const FLAG: Option<&'static str>;
 
     fn compressions(&self) -> &[Compression];
 

@@ -82,7 +82,6 @@ impl VolumeDescription {
     }
 
     /// Returns the number of bytes of an uncompressed slice.
-    #[cfg(feature = "hdf5")]
     pub(super) fn slice_bytes(&self) -> usize {
         self.width.saturating_mul(self.height).saturating_mul(self.dtype.bytes())
     }

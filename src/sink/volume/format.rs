@@ -79,7 +79,7 @@ impl<C: Container> OutputFormat for VolumeOutput<C> {
     }
 
     fn own_flag(&self) -> Option<&'static str> {
-        Some(C::FLAG)
+        C::FLAG
     }
 
     fn compressions(&self) -> &[Compression] {

@@ -1,4 +1,4 @@
-//! Outputs with all slices in one array: HDF5 and OME-Zarr.
+//! Outputs with all slices in one array: HDF5, NumPy and OME-Zarr.
 //!
 //! Slices go to a hidden file or directory next to the output, `.NAME.unfinished`, which gets its name when all slices
 //! of the run are complete. It contains a mark for every slice, with its checksum, which is set when the samples are
@@ -12,6 +12,7 @@ mod format;
 #[cfg(feature = "hdf5")]
 mod hdf5;
 mod marks;
+mod npy;
 mod output;
 #[cfg(feature = "hdf5")]
 mod parts;
@@ -30,6 +31,7 @@ use crate::error::Error;
 use crate::error::Result;
 #[cfg(feature = "hdf5")]
 use hdf5::Hdf5File;
+use npy::NpyFile;
 use output::VolumeOutput;
 use std::path::Path;
 use zarr::ZarrDirectory;
@@ -39,6 +41,12 @@ pub(super) fn parse_zarr(spec: &str) -> Result<Option<Target>> {
     let name = spec.trim_end_matches('/');
     let is_zarr = name.to_ascii_lowercase().ends_with(".zarr");
     Ok(is_zarr.then(|| VolumeOutput::target(name, ZarrDirectory)))
+}
+
+/// Parses a specification that is the name of a NumPy file and not a directory.
+pub(super) fn parse_npy(spec: &str) -> Result<Option<Target>> {
+    let single = spec.to_ascii_lowercase().ends_with(".npy") && !Path::new(spec).is_dir();
+    Ok(single.then(|| VolumeOutput::target(spec, NpyFile)))
 }
 
 /// Parses a specification that is the name of an HDF5 file and not a directory.
@@ -68,8 +76,8 @@ fn is_hdf5_name(spec: &str) -> bool {
 
 /// Returns the description in a finished output, if it has all slices in one array.
 pub fn described_volume(path: &Path) -> Option<VolumeDescription> {
-    let zarr = zarr::describe(path);
+    let described = zarr::describe(path).or_else(|| npy::describe(path));
     #[cfg(feature = "hdf5")]
-    let zarr = zarr.or_else(|| hdf5::describe(path));
-    zarr
+    let described = described.or_else(|| hdf5::describe(path));
+    described
 }

@@ -1,5 +1,6 @@
 //! Every number that the profiles of the paper's nine GPUs take from the paper, against its tables as data
-//! (`docs/paper/tables.toml`), in both directions; and the table of what of the seeds is where (`docs/traceability.md`).
+//! (`docs/dev/paper/tables.toml`), in both directions; and the table of what of the seeds is where
+//! (`docs/dev/traceability.md`).
 
 mod choices;
 mod kernels;
@@ -48,7 +49,7 @@ impl Gpu {
 
 impl PaperTables {
     fn read() -> PaperTables {
-        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/paper/tables.toml");
+        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/dev/paper/tables.toml");
         PaperTables(fs::read_to_string(path).unwrap().parse().unwrap())
     }
 

@@ -1,4 +1,4 @@
-//! Everything that docs/traceability.md names is there.
+//! Everything that docs/dev/traceability.md names is there.
 
 use super::kernels::flat;
 use fbp::kernel::{Algorithm, Mode, Parameters};
@@ -59,7 +59,7 @@ fn missing_test(name: &str) -> Option<String> {
 
 #[test]
 fn everything_named_is_there() {
-    let page = fs::read_to_string(root().join("docs/traceability.md")).unwrap();
+    let page = fs::read_to_string(root().join("docs/dev/traceability.md")).unwrap();
     let keys = keys();
     // kernels, and what the generator defines for the shipped profiles
     let kernels: Vec<String> = (["cl", "tests/golden"].iter())
@@ -107,7 +107,7 @@ fn everything_named_is_there() {
 /// Every algorithm of the paper, every table of its experiments, and every parameter of its kernels has a row.
 #[test]
 fn nothing_of_the_paper_is_left_out() {
-    let page = fs::read_to_string(root().join("docs/traceability.md")).unwrap();
+    let page = fs::read_to_string(root().join("docs/dev/traceability.md")).unwrap();
     let places: Vec<&str> = page.lines().filter(|line| line.starts_with('|')).map(|line| cells(line)[0]).collect();
     let numbers = |place: &str, words: [&str; 2]| -> Vec<u32> {
         let mut found = Vec::new();
@@ -130,5 +130,5 @@ fn nothing_of_the_paper_is_left_out() {
             assert!(page.contains(&format!("`{key}`")), "{key} is in no row");
         }
     }
-    assert!(Path::new(&root()).join("docs/paper/tables.toml").exists());
+    assert!(Path::new(&root()).join("docs/dev/paper/tables.toml").exists());
 }

@@ -167,7 +167,7 @@ impl Hdf5File {
 }
 
 impl Container for Hdf5File {
-    const FLAG: &'static str = "hdf5-parts";
+    const FLAG: Option<&'static str> = Some("hdf5-parts");
 
     fn compressions(&self) -> &[Compression] {
         &[Compression::None, Compression::Deflate]

@@ -183,7 +183,7 @@ fn multiscales(description: &VolumeDescription, version: OmeZarr) -> Value {
 }
 
 impl Container for ZarrDirectory {
-    const FLAG: &'static str = "ome-zarr";
+    const FLAG: Option<&'static str> = Some("ome-zarr");
 
     fn compressions(&self) -> &[Compression] {
         &[Compression::None, Compression::Deflate, Compression::Zstd]
