@@ -269,12 +269,7 @@ impl Reconstruction<'_> {
         self.write_files(&files, &done, gathered.as_ref(), &key)?;
         summary.seconds = start.elapsed().as_secs_f64();
         summary.tell(reporter);
-        if let Some(file) = &files.report {
-            summary.write(file, self.flags, &reporter.doubts())?;
-        }
-        if let (Some(file), Some(gathered)) = (&files.page, gathered) {
-            self.write_page(file, &gathered)?;
-        }
+        self.write_reports(&files, &summary, gathered.as_ref())?;
         let data = summary.repairs.clamped.expect_data(summary.repairs.values);
         leave(devices);
         data?;
@@ -288,6 +283,17 @@ impl Reconstruction<'_> {
             preview(file, job, source, done)?;
         }
         gathered.map_or(Ok(()), |gathered| gathered.write(files, &job.recipe.unit(), key))
+    }
+
+    /// Writes the requested reports: JSON, a page.
+    fn write_reports(self, files: &SideFiles, summary: &Summary, gathered: Option<&Gathered>) -> Result<()> {
+        if let Some(file) = &files.report {
+            summary.write(file, self.flags, &self.reporter.doubts())?;
+        }
+        match (&files.page, gathered) {
+            (Some(file), Some(gathered)) => self.write_page(file, gathered),
+            _ => Ok(()),
+        }
     }
 
     /// Writes the report as a page.
