@@ -112,11 +112,6 @@ impl Execution {
         let text = |value: &Option<Text>| value.as_ref().map(|text| text.0.clone());
         let size = |value: &Option<Text>, flag: &str| text(value).map(|text| parse_size(&text, flag)).transpose();
         let shard = text(&args.shard).map(|t| Shard::parse(&t, |name| std::env::var(name).ok())).transpose()?;
-        if args.watch.is_some() && args.input.hdf5.as_ref().or(args.input.raw.as_ref()).is_some() {
-            return Err(Error::usage(
-                "--watch: waits for TIFF files; with --hdf5 and --raw, start when the file is complete",
-            ));
-        }
         let execution = Execution {
             files: Files { config: args.config.clone(), ..Files::new(&args.input, &args.scan) },
             rows: text(&args.rows).map(|t| Span::parse(&t, "--rows")).transpose()?,

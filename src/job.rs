@@ -3,7 +3,7 @@
 use crate::cli::ReconstructArgs;
 use crate::error::Result;
 use crate::execution::Execution;
-use crate::recipe::{Recipe, check_conflicts, given};
+use crate::recipe::{CheckedCommand, Recipe, check_conflicts, given};
 use crate::source::OpenRequest;
 use crate::steps::Tilt;
 use serde::{Deserialize, Serialize};
@@ -23,7 +23,11 @@ impl Job {
     /// # Errors
     /// [`Error::Usage`](crate::error::Error::Usage) that names the flag.
     pub fn new(args: &ReconstructArgs) -> Result<Job> {
-        check_conflicts(&[given(args)?])?;
+        // flags that are not keys of run files
+        let others = [("verbose", args.verbose > 0), ("quiet", args.quiet)];
+        let others = others.into_iter().filter(|(_, is_given)| *is_given);
+        let others = others.map(|(flag, is_given)| (flag.to_owned(), is_given.into())).collect();
+        check_conflicts(CheckedCommand::Reconstruct, &[given(args)?, others])?;
         Ok(Job { recipe: Recipe::new(args)?, execution: Execution::new(args)? })
     }
 

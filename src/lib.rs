@@ -33,6 +33,7 @@ pub mod html;
 pub mod job;
 pub mod kernel;
 pub mod known;
+pub mod layout;
 pub mod margins;
 pub mod measure;
 pub mod memory;

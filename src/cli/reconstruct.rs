@@ -165,7 +165,7 @@ pub struct ReconstructArgs {
     pub watch: Option<Text>,
     /// Number of pages that --watch waits for [default: for projections, the number of lines in --angles; else no
     /// limit]
-    #[arg(long, value_name = "COUNT", requires = "watch", help_heading = "Running")]
+    #[arg(long, value_name = "COUNT", help_heading = "Running")]
     pub expect: Option<usize>,
     /// Host memory to use, such as 8G [default: half of the free memory]
     #[arg(long, value_name = "SIZE", help_heading = "Running")]
@@ -197,7 +197,7 @@ pub struct ReconstructArgs {
     #[serde(skip)]
     pub verbose: u8,
     /// Print only errors
-    #[arg(long, short, conflicts_with = "verbose", help_heading = "Running")]
+    #[arg(long, short, help_heading = "Running")]
     #[serde(skip)]
     pub quiet: bool,
     /// Facts in the record of a run, which a run file may contain

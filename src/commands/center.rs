@@ -11,7 +11,9 @@ use crate::engine::Source;
 use crate::error::{Error, Result};
 use crate::execution::{Execution, Files};
 use crate::job::Job;
-use crate::recipe::{Center, Input, Recipe, ScanRecipe, SliceGrid, Span, check_conflicts, given, steps};
+use crate::recipe::{
+    Center, CheckedCommand, Input, Recipe, ScanRecipe, SliceGrid, Span, check_conflicts, given, steps,
+};
 use crate::report::{Messages, Reporter};
 use crate::units::parse_pair;
 use serde_json::json;
@@ -66,7 +68,7 @@ impl Tilted {
 
 /// A job without an output whose axis is to be found.
 fn job(args: &CenterArgs, given_steps: &StepArgs) -> Result<Job> {
-    check_conflicts(&[given(&args.input)?, given(&args.scan)?])?;
+    check_conflicts(CheckedCommand::Center, &[given(&args.input)?, given(&args.scan)?, given(&args.steps)?])?;
     let text = |value: &Option<Text>| value.as_ref().map(|text| text.0.clone());
     let input = Input::new(&args.input)?;
     let slice = SliceGrid::of_pixels(text(&args.pixel_size).as_deref(), input.binning)?;

@@ -9,7 +9,7 @@ use crate::error::{Error, Result};
 use crate::execution::{Execution, Files};
 use crate::feed::{CorrectedRows, ScanRows, parts_of};
 use crate::job::Job;
-use crate::recipe::{Input, Recipe, SliceGrid, Span, check_conflicts, parse_size, steps};
+use crate::recipe::{CheckedCommand, Input, Recipe, SliceGrid, Span, check_conflicts, given, parse_size, steps};
 use crate::report::{Messages, Reporter};
 use crate::sink::{AllowedContents, Dtype, Encoding, OutputLock, Pixels, SOFTWARE, SliceWriter, Target};
 use crate::source::{self, FieldMode, Stack};
@@ -110,17 +110,12 @@ impl WantedPages {
 }
 
 /// The input, its steps, and a device for them.
-fn job(args: &PreprocessArgs, given: &StepArgs) -> Result<Job> {
-    check_conflicts(&[crate::recipe::given(&args.input)?])?;
+fn job(args: &PreprocessArgs, given_steps: &StepArgs) -> Result<Job> {
+    check_conflicts(CheckedCommand::Preprocess, &[given(&args.input)?, given(&args.steps)?])?;
     let text = |value: &Option<Text>| value.as_ref().map(|text| text.0.clone());
     let input = Input::new(&args.input)?;
     let slice = SliceGrid::of_pixels(text(&args.pixel_size).as_deref(), input.binning)?;
-    let steps = steps(&args.input, given, &slice)?;
-    if !input.is_sinograms() && !steps.stripes.is_empty() {
-        return Err(Error::usage(
-            "--stripes: works on sinograms, but with --projections or --hdf5 this command writes projections",
-        ));
-    }
+    let steps = steps(&args.input, given_steps, &slice)?;
     let execution = Execution {
         files: Files::new(&args.input, &ScanArgs::default()),
         devices: text(&args.device).map(|text| DeviceList::parse(&text)).transpose()?.unwrap_or_default(),

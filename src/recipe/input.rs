@@ -35,18 +35,14 @@ impl Default for Input {
 }
 
 impl Input {
-    /// Interprets the flags and checks that they agree.
+    /// Interprets the flags.
     ///
     /// # Errors
     /// [`Error::Usage`] that names the flag.
     pub fn new(args: &InputArgs) -> Result<Input> {
         let kind = kind(args)?;
-        if args.order_by.is_some() && args.hdf5.as_ref().or(args.raw.as_ref()).is_some() {
-            return Err(Error::usage("--order-by: is about the names of files; leave it out with --hdf5 and --raw"));
-        }
-        match kind {
-            InputKind::Hdf5 => check_hdf5(args)?,
-            _ => check_tiff(args)?,
+        if kind == InputKind::Hdf5 {
+            hdf5::built_in()?;
         }
         // given files replace datasets of the HDF5 file
         let dataset = |files: &Option<String>, dataset: &Option<String>| match files {
@@ -88,38 +84,4 @@ fn kind(args: &InputArgs) -> Result<InputKind> {
             Err(Error::usage("--sinograms, --projections, --hdf5 or --raw: missing; give one of them"))
         }
     }
-}
-
-fn check_tiff(args: &InputArgs) -> Result<()> {
-    for (flag, value) in [
-        ("--hdf5-data", &args.hdf5_data),
-        ("--hdf5-flats", &args.hdf5_flats),
-        ("--hdf5-darks", &args.hdf5_darks),
-        ("--hdf5-angles", &args.hdf5_angles),
-        ("--hdf5-keys", &args.hdf5_keys),
-    ] {
-        if value.is_some() {
-            return Err(Error::usage(format!("{flag}: names a dataset of --hdf5, which is missing; give --hdf5, too")));
-        }
-    }
-    let fields = [("--flats", &args.flats), ("--flats2", &args.flats2), ("--darks", &args.darks)];
-    if let (Some(_), Some((flag, _))) = (&args.sinograms, fields.iter().find(|(_, value)| value.is_some())) {
-        return Err(Error::usage(format!(
-            "{flag}: works with --projections; sinograms are taken as already corrected"
-        )));
-    }
-    for (flag, value) in [("--darks", &args.darks), ("--flats2", &args.flats2)] {
-        if value.is_some() && args.flats.is_none() {
-            return Err(Error::usage(format!("{flag}: needs --flats, too; without it nothing would be corrected")));
-        }
-    }
-    Ok(())
-}
-
-fn check_hdf5(args: &InputArgs) -> Result<()> {
-    hdf5::built_in()?;
-    if args.flats2.is_some() && args.flats.is_none() {
-        return Err(Error::usage("--flats2: needs --flats, too: the flats of the file are not mixed with others"));
-    }
-    Ok(())
 }

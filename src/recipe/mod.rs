@@ -13,7 +13,7 @@ mod run_file;
 mod scan;
 mod spans;
 
-pub use conflicts::{check_conflicts, given};
+pub use conflicts::{CheckedCommand, check_conflicts, given};
 pub use identity::{DeviceIdentity, Identity, digest};
 pub use input::Input;
 pub use output::{Scaling, Values};
@@ -119,16 +119,13 @@ impl Recipe {
         Ok(recipe)
     }
 
-    /// Refuses flags for the axis that contradict each other.
+    /// Refuses values of flags for the axis that contradict each other.
     fn check_axis(&self, args: &ReconstructArgs) -> Result<()> {
         match self.scan.center {
             Center::Search(Some(method)) if self.scan.search_tilt && method != Method::Likelihood => Err(Error::usage(
                 "--tilt: auto is found by the likelihood alone; give --center auto or auto:likelihood",
             )),
             Center::Search(_) => Ok(()),
-            Center::Middle if self.scan.extended_field => {
-                Err(Error::usage("--extended-field: the axis is not in the middle; needs --center X or --center auto"))
-            }
             _ if self.scan.search_tilt => Err(Error::usage("--tilt: auto is found with the axis; needs --center auto")),
             Center::Ends(_) if args.steps.tilt.is_some() => {
                 Err(Error::usage("--center and --tilt: two centres say the tilt already; give one of them"))

@@ -1,6 +1,7 @@
 //! Encoding of values as samples.
 
 use crate::error::{Error, Result};
+use crate::layout::SampleType;
 use serde::{Deserialize, Serialize};
 use strum::{Display, EnumString, IntoStaticStr, VariantArray};
 
@@ -28,13 +29,19 @@ impl Dtype {
         matches!(self, Dtype::U16 | Dtype::U8)
     }
 
+    /// Returns the type of the samples in a file.
+    pub(super) fn sample(self) -> SampleType {
+        match self {
+            Dtype::F32 => SampleType::F32,
+            Dtype::F16 => SampleType::F16,
+            Dtype::U16 => SampleType::U16,
+            Dtype::U8 => SampleType::U8,
+        }
+    }
+
     /// Returns the number of bytes of one sample.
     pub fn bytes(self) -> usize {
-        match self {
-            Dtype::F32 => 4,
-            Dtype::F16 | Dtype::U16 => 2,
-            Dtype::U8 => 1,
-        }
+        self.sample().bytes()
     }
 }
 

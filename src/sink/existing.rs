@@ -164,7 +164,7 @@ fn is_whole(mut file: File, path: &Path, index: usize, form: &PageForm) -> std::
     Read::take(&mut file, bytes).read_to_end(&mut found)?;
     let samples = match form.compression {
         Compression::None => {
-            let data = form.kind(1).header_bytes();
+            let data = form.tiff(1).header_bytes();
             found.get(data..data + form.sample_bytes() as usize).map(<[u8]>::to_vec)
         }
         _ => decoded(&found, form),

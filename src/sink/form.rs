@@ -1,10 +1,10 @@
 //! Common form of the pages of an output, and sizes that follow from it.
 
 use super::compression::Compression;
-use super::directory::TiffKind;
 use super::encoding::Encoding;
 use super::stamp::SliceStamp;
 use crate::fault;
+use crate::layout::tiff::{TiffForm, TiffKind};
 
 /// Size in bytes above which files are BigTIFF instead of classic TIFF.
 const CLASSIC_LIMIT: u64 = (4 << 30) - (1 << 20);
@@ -26,9 +26,9 @@ pub struct PageForm {
 }
 
 impl PageForm {
-    /// Returns the kind of TIFF for this number of pages: classic if they fit.
-    pub(super) fn kind(&self, pages: usize) -> TiffKind {
-        if self.is_big(pages) { TiffKind::Big } else { TiffKind::Classic }
+    /// Returns the form of a TIFF of this number of pages: classic if they fit.
+    pub(super) fn tiff(&self, pages: usize) -> TiffForm {
+        TiffForm::native(if self.is_big(pages) { TiffKind::Big } else { TiffKind::Classic })
     }
 
     /// Returns the number of rows of a strip.

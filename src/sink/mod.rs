@@ -4,7 +4,6 @@
 //! the format's [`Sink`].
 
 mod compression;
-mod directory;
 mod encoding;
 mod existing;
 mod file;

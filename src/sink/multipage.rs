@@ -122,7 +122,7 @@ struct MultiPageSink {
 impl MultiPageSink {
     /// Returns the offset of a page whose samples take `bytes` bytes in the file.
     fn place(&self, page: usize, bytes: u64, form: &PageForm) -> u64 {
-        let begin = aligned(form.kind(self.slices.len()).header_bytes() as u64);
+        let begin = aligned(form.tiff(self.slices.len()).header_bytes() as u64);
         match form.compression {
             Compression::None => begin + page as u64 * aligned(form.sample_bytes()),
             _ => begin + self.end.fetch_add(aligned(bytes), Relaxed),
@@ -153,7 +153,7 @@ impl MultiPageSink {
     /// Returns the offset of the directories of all pages, and their bytes.
     fn directories(&self, form: &PageForm) -> Result<(u64, Vec<u8>)> {
         let (placed, pages) = (self.placed(), self.slices.len());
-        let kind = form.kind(pages);
+        let tiff = form.tiff(pages);
         let missing = || Error::output(&self.path, "failed before it was complete; run again");
         let end = placed.iter().map(|page| page.as_ref().map(PlacedPage::end).ok_or_else(missing));
         let begin = aligned(end.collect::<Result<Vec<_>>>()?.into_iter().max().ok_or_else(missing)?);
@@ -163,11 +163,11 @@ impl MultiPageSink {
                 OutputPage { form, pixels: Pixels::Values(&[]), slice: Some(slice), number: Some((page, pages)) };
             let directory = output.directory(placed);
             let at = begin + bytes.len() as u64;
-            let next = at + aligned(directory.bytes(kind, at, 0).len() as u64);
-            bytes.extend(directory.bytes(kind, at, if page + 1 < pages { next } else { 0 }));
+            let next = at + aligned(directory.bytes(tiff, at, 0).len() as u64);
+            bytes.extend(directory.bytes(tiff, at, if page + 1 < pages { next } else { 0 }));
             bytes.resize((next - begin) as usize, 0);
         }
-        if !kind.reaches(begin + bytes.len() as u64) {
+        if !tiff.reaches(begin + bytes.len() as u64) {
             return Err(Error::output(
                 &self.path,
                 "has more bytes than its offsets reach; choose a directory as --output",
@@ -190,7 +190,7 @@ impl Sink for MultiPageSink {
         let form = &request.page;
         let (begin, directories) = self.directories(form)?;
         let MultiPageSink { path, file, slices, overwrite, .. } = *self;
-        let header = form.kind(slices.len()).header(begin);
+        let header = form.tiff(slices.len()).header(begin);
         let written = file.file().write_all_at(&directories, begin).and_then(|()| file.file().write_all_at(&header, 0));
         written.map_err(|e| failed(&path, &e))?;
         finish(file, overwrite)?;

@@ -1,14 +1,15 @@
 //! A slice or another image as a page of a TIFF file.
 
-use super::compression::{Compression, predict, predictor};
-use super::directory::{Directory, TagValue};
+use super::compression::Compression;
 use super::encoding::{Dtype, Encoding, nearest, outside};
 use super::file::{create, failed, finish};
 use super::form::PageForm;
 use super::stamp::{SliceDescription, digits, fraction};
 use crate::error::{Error, Result};
 use crate::files::{OutputFile, SOFTWARE};
-use crate::source::tag;
+use crate::layout::tiff::{
+    Directory, Photometric, Predictor, ResolutionUnit, SampleFormat, Tag, TagValue, TiffCompression,
+};
 use half::f16;
 use half::slice::HalfFloatSliceExt;
 use half::vec::HalfFloatVecExt;
@@ -184,15 +185,15 @@ impl<'a> OutputPage<'a> {
     /// Returns all bytes of a file that contains only this page.
     pub fn bytes(&self, path: &Path) -> Result<Vec<u8>> {
         let encoded = self.encode(path)?;
-        let kind = self.form.kind(1);
-        let data = kind.header_bytes();
+        let tiff = self.form.tiff(1);
+        let data = tiff.header_bytes();
         let mut bytes = vec![0; data];
         encoded.strips().for_each(|strip| bytes.extend(strip));
         let placed = encoded.placed_at(data as u64);
         let directory = aligned(placed.end());
         bytes.resize(directory as usize, 0);
-        bytes.extend(self.directory(&placed).bytes(kind, directory, 0));
-        bytes[..data].copy_from_slice(&kind.header(directory));
+        bytes.extend(self.directory(&placed).bytes(tiff, directory, 0));
+        bytes[..data].copy_from_slice(&tiff.header(directory));
         Ok(bytes)
     }
 
@@ -200,14 +201,14 @@ impl<'a> OutputPage<'a> {
     pub fn write_file(&self, path: &Path) -> Result<u64> {
         let encoded = self.encode(path)?;
         let complete = create(path)?;
-        let kind = self.form.kind(1);
-        let data = kind.header_bytes() as u64;
+        let tiff = self.form.tiff(1);
+        let data = tiff.header_bytes() as u64;
         let write = || -> io::Result<()> {
             let file = complete.file();
             let placed = encoded.write_at(file, data)?;
             let directory = aligned(placed.end());
-            file.write_all_at(&self.directory(&placed).bytes(kind, directory, 0), directory)?;
-            file.write_all_at(&kind.header(directory), 0)
+            file.write_all_at(&self.directory(&placed).bytes(tiff, directory, 0), directory)?;
+            file.write_all_at(&tiff.header(directory), 0)
         };
         write().map_err(|e| failed(path, &e))?;
         finish(complete, true)?;
@@ -251,7 +252,8 @@ impl<'a> OutputPage<'a> {
             return Ok(plain);
         }
         let strips = plain.samples().par_chunks(plain.strip);
-        let strips = strips.map(|strip| compression.compress(&predict(strip, encoding.dtype, width)));
+        let (predictor, size) = (Predictor::of(encoding.dtype.sample()), encoding.dtype.bytes());
+        let strips = strips.map(|strip| compression.compress(&predictor.applied(strip, size, width)));
         let strips = strips.collect::<io::Result<Vec<_>>>()?;
         if strips.iter().map(Vec::len).sum::<usize>() >= plain.samples().len() {
             return Ok(plain);
@@ -264,48 +266,50 @@ impl<'a> OutputPage<'a> {
     pub fn directory(&self, placed: &PlacedPage) -> Directory {
         let PageForm { width, height, encoding, compression, ref software, ref stamp } = *self.form;
         let rows = self.form.rows_of_strip();
-        let compression = if placed.compressed { compression } else { Compression::None };
-        // unsigned or float
-        let format = if encoding.dtype.is_integer() { 1 } else { 3 };
+        let sample = encoding.dtype.sample();
+        let (compression, predictor) = match placed.compressed {
+            true => (compression.tiff(), Predictor::of(sample)),
+            false => (TiffCompression::None, Predictor::None),
+        };
         let mut directory = Directory::default();
-        let longs = [(tag::IMAGE_WIDTH, width), (tag::IMAGE_LENGTH, height), (tag::ROWS_PER_STRIP, rows)];
+        let longs = [(Tag::ImageWidth, width), (Tag::ImageLength, height), (Tag::RowsPerStrip, rows)];
         longs.into_iter().for_each(|(tag, value)| directory.set(tag, TagValue::Long(value as u32)));
         let shorts = [
-            (tag::BITS_PER_SAMPLE, 8 * encoding.dtype.bytes() as u16),
-            (tag::COMPRESSION, compression.tag()),
-            (tag::PHOTOMETRIC_INTERPRETATION, 1),
-            (tag::SAMPLES_PER_PIXEL, 1),
-            (tag::PREDICTOR, if placed.compressed { predictor(encoding.dtype) } else { 1 }),
-            (tag::SAMPLE_FORMAT, format),
+            (Tag::BitsPerSample, 8 * encoding.dtype.bytes() as u16),
+            (Tag::Compression, compression as u16),
+            (Tag::PhotometricInterpretation, Photometric::BlackIsZero as u16),
+            (Tag::SamplesPerPixel, 1),
+            (Tag::Predictor, predictor as u16),
+            (Tag::SampleFormat, SampleFormat::of(sample) as u16),
         ];
-        shorts.into_iter().for_each(|(tag, value)| directory.set(tag, TagValue::Shorts(vec![value])));
+        shorts.into_iter().for_each(|(tag, value)| directory.set(tag, TagValue::Short(value)));
         let offsets =
             placed.strips.iter().scan(placed.data, |next, bytes| Some(std::mem::replace(next, *next + bytes)));
-        directory.set(tag::STRIP_OFFSETS, TagValue::Offsets(offsets.collect()));
-        directory.set(tag::STRIP_BYTE_COUNTS, TagValue::Offsets(placed.strips.clone()));
+        directory.set(Tag::StripOffsets, TagValue::Offsets(offsets.collect()));
+        directory.set(Tag::StripByteCounts, TagValue::Offsets(placed.strips.clone()));
         let ascii: String = software.chars().filter(|c| c.is_ascii_graphic() || *c == ' ').collect();
-        directory.set(tag::SOFTWARE, TagValue::Text(ascii));
+        directory.set(Tag::Software, TagValue::Text(ascii));
         // pixels without a unit, or per centimetre
-        let mut resolution = (1, TagValue::Rational(1, 1));
+        let mut resolution = (ResolutionUnit::None, TagValue::Rational(1, 1));
         if let Some(slice) = self.slice {
             let range = encoding.range.filter(|_| encoding.dtype.is_integer());
             let description = SliceDescription { slice, crc32: digits(placed.crc32), range, stamp: stamp.clone() };
             // numbers and texts only, which serialise without errors
             let text = serde_json::to_string(&description).unwrap_or_default();
-            directory.set(tag::IMAGE_DESCRIPTION, TagValue::Text(text));
+            directory.set(Tag::ImageDescription, TagValue::Text(text));
             let per_centimetre = stamp.as_ref().and_then(|stamp| fraction(stamp.per_centimetre?));
             if let Some((above, below)) = per_centimetre {
-                resolution = (3, TagValue::Rational(above, below));
+                resolution = (ResolutionUnit::Centimetre, TagValue::Rational(above, below));
             }
         }
-        directory.set(tag::RESOLUTION_UNIT, TagValue::Shorts(vec![resolution.0]));
-        directory.set(tag::X_RESOLUTION, resolution.1.clone());
-        directory.set(tag::Y_RESOLUTION, resolution.1);
+        directory.set(Tag::ResolutionUnit, TagValue::Short(resolution.0 as u16));
+        directory.set(Tag::XResolution, resolution.1.clone());
+        directory.set(Tag::YResolution, resolution.1);
         // values of PageNumber have 16 bits
         if let Some((page, pages)) = self.number
             && let (Ok(page), Ok(pages)) = (u16::try_from(page), u16::try_from(pages))
         {
-            directory.set(tag::PAGE_NUMBER, TagValue::Shorts(vec![page, pages]));
+            directory.set(Tag::PageNumber, TagValue::Shorts(vec![page, pages]));
         }
         directory
     }

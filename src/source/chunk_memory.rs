@@ -1,6 +1,6 @@
 //! Memory for chunks of HDF5 and Zarr, both for those being decoded and for decoded ones that are needed again.
 
-use super::codec::DecodeBuffers;
+use crate::layout::codec::DecodeBuffers;
 use crossbeam_channel::{Receiver, Sender, bounded};
 use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Mutex, PoisonError};

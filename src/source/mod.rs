@@ -5,7 +5,6 @@
 
 mod binning;
 mod chunk_memory;
-pub mod codec;
 mod convert;
 mod edf;
 mod files;
@@ -25,7 +24,7 @@ mod watch;
 pub mod zarr;
 
 pub use binning::{Binning, StoredRows};
-pub use convert::{SampleType, StoredSamples, to_f32};
+pub use convert::{StoredSamples, to_f32};
 pub use hdf5::{Hdf5Contents, Hdf5Frames, Hdf5Input, Hdf5Measure, Hdf5Measures, Hdf5Scan, NOTHING};
 pub use list::{absolute_spec, list_file};
 pub use open::{Datasets, FieldMode, InputKind, OpenRequest, StackPaths, open};
@@ -33,5 +32,6 @@ pub use order::natural;
 pub use raw::{RAW_FORM, RawVolume};
 pub use stack::{FileNames, Stack};
 pub use stacks::Stacks;
-pub(crate) use tiff::tag;
 pub use watch::{Watch, wait};
+
+pub use crate::layout::SampleType;

@@ -78,7 +78,7 @@ fn what_makes_no_sense_is_refused() {
         ("--sinograms sin --remove-outliers 3,10", 2, "--remove-outliers"),
         ("--sinograms sin --unsharp 1,2", 2, "--phase"),
         ("--sinograms sin --minus-log --normalize-air 20,20", 2, "--normalize-air: 20 and 20 bins do not fit"),
-        ("--projections proj --stripes sorting", 2, "--stripes: works on sinograms"),
+        ("--projections proj --stripes sorting", 2, "--stripes and --projections: stripes are removed from sinograms"),
         ("--projections proj --phase paganin", 2, "--energy-kev, --distance, --delta-beta, --pixel-size"),
         ("--projections proj --phase paganin --distance 5mm --pixel-size 1um", 2, "--energy-kev, --delta-beta"),
         ("--sinograms nothing", 3, "nothing"),

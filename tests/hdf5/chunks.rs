@@ -6,7 +6,7 @@ use crate::support::cli::{Lab, Pages};
 use encoders::{
     Blosc2Form, Pack, bitshuffled, blosc_of, blosc2_of, deflated, lz4_blocks_of, lz4_of, lzf_of, sorted_bytes, zstd_of,
 };
-use fbp::source::hdf5::index::{self, ChunkIndex};
+use fbp::layout::hdf5::{ChunkIndex, index};
 use fbp::source::{Hdf5Input, Stack};
 use hdf5_metno::filters::Filter;
 use hdf5_metno::plist::dataset_create::AllocTime;

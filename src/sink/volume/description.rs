@@ -4,7 +4,6 @@ use crate::sink::compression::Compression;
 use crate::sink::encoding::Dtype;
 use crate::sink::request::{OmeZarr, OutputRequest};
 use crate::sink::stamp::{PageContent, SliceStamp};
-use crate::source::SampleType;
 use serde::{Deserialize, Serialize};
 
 /// Content of a volume, stored in it as JSON.
@@ -69,16 +68,6 @@ impl VolumeDescription {
     /// Returns the content that the volume belongs to: slices have a stamp of their run, other pages do not.
     pub(super) fn content(&self) -> PageContent {
         if self.stamp.is_some() { PageContent::Slices } else { PageContent::Pages }
-    }
-
-    /// Returns the type of the samples, for reading them.
-    pub(super) fn sample(&self) -> SampleType {
-        match self.dtype {
-            Dtype::F32 => SampleType::F32,
-            Dtype::F16 => SampleType::F16,
-            Dtype::U16 => SampleType::U16,
-            Dtype::U8 => SampleType::U8,
-        }
     }
 
     /// Returns the number of bytes of an uncompressed slice.

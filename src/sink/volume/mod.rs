@@ -4,8 +4,6 @@
 //! of the run are complete. It contains a mark for every slice, with its checksum, which is set when the samples are
 //! written. Thus, several jobs may write to it, and a run that was stopped can be resumed.
 
-#[cfg(feature = "hdf5")]
-mod chunk_tree;
 mod container;
 mod description;
 mod format;

@@ -1,8 +1,8 @@
 //! Table of the compressed slices of an HDF5 output. It is in the file, where all jobs of a run share it until the
 //! index of the dataset is made from it.
 
-use super::chunk_tree::StoredFrame;
 use crate::files::Lock;
+use crate::layout::hdf5::StoredFrame;
 use std::fs::File;
 use std::io;
 use std::ops::Range;

@@ -73,7 +73,7 @@ impl<C: Container> StoredSlices for StoredVolume<'_, C> {
         if bytes.len() != out.len() * description.dtype.bytes() {
             return Err(bad(format!("it has {} bytes", bytes.len())));
         }
-        to_f32(&bytes, description.sample(), cfg!(target_endian = "big"), out);
+        to_f32(&bytes, description.dtype.sample(), cfg!(target_endian = "big"), out);
         Ok(())
     }
 }

@@ -1,10 +1,10 @@
 //! Values in chunks that are read and decoded without the HDF5 library, on all threads at the same time.
 
 use super::FileResult;
-use super::index::{self, ChunkIndex, ListedChunk};
-use crate::source::SampleType;
+use crate::layout::SampleType;
+use crate::layout::codec::{ChunkFilter, DecodeBuffers, DecodeError, Pipeline};
+use crate::layout::hdf5::{ChunkIndex, ListedChunk, index};
 use crate::source::chunk_memory::{ChunkMemory, ChunkSizes};
-use crate::source::codec::{ChunkFilter, DecodeBuffers, DecodeError, Pipeline};
 use bytemuck::NoUninit;
 use hdf5_metno::filters::Filter;
 use hdf5_metno::plist::dataset_create::{ChunkOpts, DatasetCreate};
@@ -45,6 +45,14 @@ struct ChunkPlace {
     size: u64,
     /// Bit mask of the filters that were not applied to the chunk.
     skipped: u32,
+}
+
+/// Memory for the chunks of one of several datasets.
+#[derive(Clone, Copy)]
+pub(super) struct PartMemory<'a> {
+    pub chunks: &'a ChunkMemory,
+    /// Number of the dataset among those that share the memory.
+    pub part: usize,
 }
 
 /// Properties of a dataset whose chunks are looked for.
@@ -96,11 +104,11 @@ impl ChunkedValues {
     }
 
     /// Passes samples of rows of a frame to `put` as they are stored, with the position of the first of them among
-    /// those rows. `part` is the number of the dataset in `memory`.
+    /// those rows.
     pub fn read(
         &self,
         file: &File,
-        (memory, part): (&ChunkMemory, usize),
+        memory: PartMemory,
         frame: usize,
         rows: &Range<usize>,
         mut put: impl FnMut(usize, &[u8]),
@@ -129,11 +137,12 @@ impl ChunkedValues {
                 };
                 // a frame that is read as a whole needs its chunks only once
                 let complete = deep == 1 && within.len() == high.min(height - band * high);
-                let key = (!complete && !self.pipeline.is_empty()).then_some((part, place.number));
+                let key = (!complete && !self.pipeline.is_empty()).then_some((memory.part, place.number));
                 let decode = |buffers: &mut DecodeBuffers, all: bool| {
                     self.decode(file, place, if all { 0..self.bytes() } else { wanted }, buffers)
                 };
                 memory
+                    .chunks
                     .with_chunk(key, decode, copy)
                     .map_err(|why| format!("chunk {}, {band}, {column} {why}", frame / deep))?;
             }

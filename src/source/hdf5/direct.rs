@@ -2,7 +2,7 @@
 //! them.
 
 use super::FileResult;
-use super::chunks::{ChunkedDataset, ChunkedValues, known_filters};
+use super::chunks::{ChunkedDataset, ChunkedValues, PartMemory, known_filters};
 use super::datasets::{MAX_FRAMES, files};
 use super::links::{self, DEPTH, source_file};
 use crate::files::open_regular;
@@ -135,10 +135,12 @@ impl DirectValues {
         let (part, frame) = self.place(frame);
         match &self.parts[part].storage {
             PartStorage::Contiguous(offset) => self.read_contiguous(file, self.position(*offset, frame, rows), out),
-            PartStorage::Chunks(values) => values.read(file, (&self.memory, part), frame, rows, |at, bytes| {
-                let out = &mut out[at..at + bytes.len() / self.sample.bytes()];
-                to_f32(bytes, self.sample, self.big_endian, out);
-            }),
+            PartStorage::Chunks(values) => {
+                values.read(file, PartMemory { chunks: &self.memory, part }, frame, rows, |at, bytes| {
+                    let out = &mut out[at..at + bytes.len() / self.sample.bytes()];
+                    to_f32(bytes, self.sample, self.big_endian, out);
+                })
+            }
         }
     }
 
@@ -155,9 +157,11 @@ impl DirectValues {
             PartStorage::Contiguous(offset) => {
                 file.read_exact_at(out, self.position(*offset, frame, rows)).map_err(|e| unreadable(&e))
             }
-            PartStorage::Chunks(values) => values.read(file, (&self.memory, part), frame, rows, |at, bytes| {
-                out[at * self.sample.bytes()..][..bytes.len()].copy_from_slice(bytes);
-            }),
+            PartStorage::Chunks(values) => {
+                values.read(file, PartMemory { chunks: &self.memory, part }, frame, rows, |at, bytes| {
+                    out[at * self.sample.bytes()..][..bytes.len()].copy_from_slice(bytes);
+                })
+            }
         }
     }
 

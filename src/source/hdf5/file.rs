@@ -2,12 +2,10 @@
 
 use super::FileResult;
 use crate::files::open_regular;
+use crate::layout::hdf5::SIGNATURE;
 use std::fs::File;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
-
-/// Signature of an HDF5 file, at its start or after a user block.
-const SIGNATURE: [u8; 8] = *b"\x89HDF\r\n\x1a\n";
 
 /// Reports whether a file has the signature of an HDF5 file.
 pub fn is_hdf5(path: &Path) -> bool {

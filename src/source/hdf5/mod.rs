@@ -13,7 +13,6 @@ mod examine;
 mod file;
 #[cfg(feature = "hdf5")]
 mod filters;
-pub mod index;
 #[cfg(feature = "hdf5")]
 mod layout;
 #[cfg(feature = "hdf5")]

@@ -3,6 +3,7 @@
 use super::glob::matching;
 use crate::error::Result;
 use crate::files::open_regular;
+use crate::layout::hdf5::SIGNATURE;
 use crate::remark::{Doubt, DoubtKind, Remark};
 use crate::source::files::{FileResult, bad, file_name, short_names};
 use crate::source::list::{list_file, listed};
@@ -58,7 +59,7 @@ pub fn find(
                 return Err(bad(flag, path, "no file matches this glob; check the path, and put the glob in quotes"));
             }
             let names = short_names(&files);
-            in_order(files, &names, NamesOf { field: is_field(flag), by, glob: true }, (path, flag), remarks)
+            in_order(files, &names, NamesOf { field: is_field(flag), by, glob: true }, path, flag, remarks)
         }
         Err(e) if e.kind() == std::io::ErrorKind::NotFound => {
             Err(bad(flag, path, "does not exist; expected a directory, a glob or a TIFF file"))
@@ -89,7 +90,7 @@ fn is_compressed(name: &str) -> bool {
 /// Reports whether a file starts with the signature of an HDF5 file.
 fn starts_as_hdf5(path: &Path) -> bool {
     let mut start = [0; 8];
-    open_regular(path).and_then(|mut file| file.read_exact(&mut start)).is_ok() && start == *b"\x89HDF\r\n\x1a\n"
+    open_regular(path).and_then(|mut file| file.read_exact(&mut start)).is_ok() && start == SIGNATURE
 }
 
 /// Returns the files that exist so far, in any order; none if they cannot be listed.
@@ -103,15 +104,15 @@ pub fn present(spec: &str, flag: &str, kind: &FileKind) -> Vec<PathBuf> {
     }
 }
 
-/// Puts files in the order of the numbers in `names`, which are their names.
+/// Puts files that `path` selects in the order of the numbers in `names`, which are their names.
 fn in_order(
     files: Vec<PathBuf>,
     names: &[String],
     of: NamesOf,
-    place: (&Path, &str),
+    path: &Path,
+    flag: &str,
     remarks: &mut Vec<Remark>,
 ) -> Result<Vec<PathBuf>> {
-    let (path, flag) = place;
     let Arranged { order, note, gaps } = arrange(names, of).map_err(|e| bad(flag, path, e))?;
     remarks.extend(note.map(Remark::note));
     remarks.extend(gaps.map(|gaps| missing(gaps, flag)));
@@ -192,7 +193,7 @@ fn find_in_directory(
         remarks.push(Remark::note(format!("ignored {} {noun} not {}: {list}", others.len(), kind.name)));
     }
     let names: Vec<String> = files.iter().map(|path| file_name(path)).collect();
-    in_order(files, &names, NamesOf { field: is_field(flag), by, glob: false }, (directory, flag), remarks)
+    in_order(files, &names, NamesOf { field: is_field(flag), by, glob: false }, directory, flag, remarks)
 }
 
 /// Reports whether a flag names frames whose order does not matter.

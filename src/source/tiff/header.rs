@@ -2,10 +2,11 @@
 //!
 //! The header of every page is read once, checked against the size of the file, and kept as a table of strips or tiles.
 
+use super::FileResult;
 use super::find::refuse_archive;
-use super::page::{PIECE, Page};
-use super::{FileResult, tag};
-use crate::source::SampleType;
+use super::page::{PIECE, Page, TilePlace};
+use crate::layout::SampleType;
+use crate::layout::tiff::{FieldType, Photometric, Predictor, SampleFormat, Tag, TagEntry, TiffCompression, TiffForm};
 use crate::source::frames::{MAX_PIXELS, MAX_SIDE};
 use std::collections::HashSet;
 use std::fs::File;
@@ -16,8 +17,6 @@ use std::sync::Arc;
 const MAX_RATIO: u64 = 4096;
 /// Largest compression ratio of Zstandard (a block of 128 KiB from 4 bytes).
 const MAX_ZSTD_RATIO: u64 = 1 << 15;
-/// Value of the tag `Compression` for Zstandard.
-const ZSTD: u64 = 50000;
 /// Largest size of a compressed strip or tile after decompression, in bytes; it is decompressed in one piece.
 const MAX_STRIP: u64 = 1 << 30;
 
@@ -25,18 +24,9 @@ const MAX_STRIP: u64 = 1 << 30;
 struct Reader<'a> {
     file: &'a File,
     length: u64,
-    big_endian: bool,
-    big_tiff: bool,
+    form: TiffForm,
     /// Number of header bytes that may still be read, which limits overlapping tables.
     budget: u64,
-}
-
-/// Directory entry; `value` is the value itself or its offset.
-struct TagEntry {
-    tag: u16,
-    kind: u16,
-    count: u64,
-    value: [u8; 8],
 }
 
 /// Pages of a file, and notes about its headers.
@@ -53,31 +43,12 @@ pub fn read_pages(file: &File, length: u64) -> FileResult<TiffHeaders> {
     if length == 0 {
         return Err("is empty (0 bytes), expected a TIFF; copy or write it again".into());
     }
-    let mut start = [0; 16];
-    let have = length.min(16) as usize;
-    file.read_exact_at(&mut start[..have], 0).map_err(|e| e.to_string())?;
+    let mut start = [0; TiffForm::HEADER];
+    let start = &mut start[..length.min(TiffForm::HEADER as u64) as usize];
+    file.read_exact_at(start, 0).map_err(|e| e.to_string())?;
     refuse_archive(file)?;
-    let big_endian =
-        match &start[..2] {
-            b"II" => false,
-            b"MM" => true,
-            _ => return Err(
-                "is not a TIFF (it does not begin with II or MM); name the TIFF files alone, for example with a glob"
-                    .into(),
-            ),
-        };
-    let mut reader =
-        Reader { file, length, big_endian, big_tiff: false, budget: length.saturating_mul(2).saturating_add(1 << 20) };
-    let mut next = match reader.number(&start[2..4]) {
-        42 if have >= 8 => reader.number(&start[4..8]),
-        43 if have >= 16 && reader.number(&start[4..8]) == if big_endian { 8 << 16 } else { 8 } => {
-            reader.big_tiff = true;
-            reader.number(&start[8..16])
-        }
-        42 | 43 => return Err("is truncated or damaged: its TIFF header is incomplete; copy or write it again".into()),
-        n => return Err(format!("is not a TIFF (version {n}, expected 42 or 43); copy or write it again")),
-    };
-
+    let (form, mut next) = TiffForm::parse(start).map_err(|e| e.to_string())?;
+    let mut reader = Reader { file, length, form, budget: length.saturating_mul(2).saturating_add(1 << 20) };
     let (mut pages, mut seen) = (Vec::new(), HashSet::new());
     let (mut orientation, mut promised) = (None, None);
     while next != 0 {
@@ -92,7 +63,7 @@ pub fn read_pages(file: &File, length: u64) -> FileResult<TiffHeaders> {
         let page = reader.page(&entries).map_err(|e| format!("page {number}: {e}"))?;
         // errors in a tag that nothing depends on are ignored
         orientation =
-            orientation.or(reader.value(&entries, tag::ORIENTATION).unwrap_or(None).filter(|&value| value != 1));
+            orientation.or(reader.value(&entries, Tag::Orientation).unwrap_or(None).filter(|&value| value != 1));
         if number == 0 {
             promised = reader.promised(&entries);
             if let (0, Some(images)) = (after, promised) {
@@ -112,12 +83,6 @@ pub fn read_pages(file: &File, length: u64) -> FileResult<TiffHeaders> {
 }
 
 impl Reader<'_> {
-    /// Decodes an unsigned number of up to 8 bytes in the byte order of the file.
-    fn number(&self, bytes: &[u8]) -> u64 {
-        let shift = |n: u64, b: &u8| n << 8 | u64::from(*b);
-        if self.big_endian { bytes.iter().fold(0, shift) } else { bytes.iter().rev().fold(0, shift) }
-    }
-
     /// Reads `count` header bytes at `offset`, which must be within the file and the budget.
     fn bytes(&mut self, offset: u64, count: u64, what: &str) -> FileResult<Vec<u8>> {
         if offset.checked_add(count).is_none_or(|end| end > self.length) {
@@ -140,67 +105,52 @@ impl Reader<'_> {
     /// Reads the entries of the directory at `offset`, and the offset of the next directory (0: none).
     fn directory(&mut self, offset: u64, number: usize) -> FileResult<(Vec<TagEntry>, u64)> {
         let what = format!("the header of page {number}");
-        let word = if self.big_tiff { 8 } else { 4 };
-        let head = if self.big_tiff { 8 } else { 2 };
-        let bytes = self.bytes(offset, head, &what)?;
-        let count = self.number(&bytes);
+        let head = self.form.count_bytes() as u64;
+        let count = self.form.number(&self.bytes(offset, head, &what)?);
         if count > 65535 {
             return Err(format!("is damaged: {what} claims {count} entries; copy or write it again"));
         }
-        let each = 4 + 2 * word;
-        let bytes = self.bytes(offset + head, count * each as u64 + word as u64, &what)?;
-        let (table, next) = bytes.split_at(count as usize * each);
-        let entries = table.chunks_exact(each).map(|e| {
-            let mut value = [0; 8];
-            value[..word].copy_from_slice(&e[4 + word..]);
-            TagEntry {
-                tag: self.number(&e[..2]) as u16,
-                kind: self.number(&e[2..4]) as u16,
-                count: self.number(&e[4..4 + word]),
-                value,
-            }
-        });
-        Ok((entries.collect(), self.number(next)))
+        let length = count * TagEntry::bytes(self.form) as u64 + self.form.offset_bytes() as u64;
+        Ok(TagEntry::parse_all(&self.bytes(offset + head, length, &what)?, self.form))
     }
 
     /// Reads the bytes of an entry's value, and returns them with the size of one item.
     fn raw(&mut self, entry: &TagEntry) -> FileResult<(Vec<u8>, usize)> {
-        let size: usize = match entry.kind {
-            1 | 2 | 6 | 7 => 1,
-            3 | 8 => 2,
-            4 | 9 | 13 => 4,
-            16..=18 => 8,
-            kind => {
-                return Err(format!(
-                    "tag {} has the type {kind}, expected an integer; copy or write it again",
-                    entry.tag
-                ));
-            }
+        let Some(size) = FieldType::from_repr(entry.field).and_then(FieldType::integer_bytes) else {
+            let TagEntry { tag, field, .. } = entry;
+            return Err(format!("tag {tag} has the type {field}, expected an integer; copy or write it again"));
         };
-        let word = if self.big_tiff { 8 } else { 4 };
+        let word = self.form.offset_bytes();
         let bytes = entry.count.saturating_mul(size as u64);
-        if bytes <= word {
+        if bytes <= word as u64 {
             return Ok((entry.value[..bytes as usize].to_vec(), size));
         }
-        let offset = self.number(&entry.value[..word as usize]);
+        let offset = self.form.number(&entry.value[..word]);
         Ok((self.bytes(offset, bytes, &format!("tag {}", entry.tag))?, size))
     }
 
     /// Reads all values of an integer tag; returns `None` if the page has no such tag.
-    fn values(&mut self, entries: &[TagEntry], tag: u16, expected: Option<u64>) -> FileResult<Option<Vec<u64>>> {
-        let Some(entry) = entries.iter().find(|e| e.tag == tag) else {
+    fn values(&mut self, entries: &[TagEntry], tag: Tag, expected: Option<u64>) -> FileResult<Option<Vec<u64>>> {
+        let Some(entry) = entry_of(entries, tag) else {
             return Ok(None);
         };
         if let Some(expected) = expected.filter(|&n| n != entry.count) {
+            let tag = tag.number();
             return Err(format!("tag {tag} has {} values, expected {expected}; copy or write it again", entry.count));
         }
         let (bytes, size) = self.raw(entry)?;
-        Ok(Some(bytes.chunks_exact(size).map(|b| self.number(b)).collect()))
+        Ok(Some(bytes.chunks_exact(size).map(|b| self.form.number(b)).collect()))
     }
 
     /// Reads the single value of an integer tag.
-    fn value(&mut self, entries: &[TagEntry], tag: u16) -> FileResult<Option<u64>> {
+    fn value(&mut self, entries: &[TagEntry], tag: Tag) -> FileResult<Option<u64>> {
         Ok(self.values(entries, tag, Some(1))?.and_then(|v| v.first().copied()))
+    }
+
+    /// Reads the single value of an integer tag that a page must have.
+    fn needed(&mut self, entries: &[TagEntry], tag: Tag) -> FileResult<u64> {
+        let name = tag.name();
+        self.value(entries, tag)?.ok_or_else(|| format!("has no tag {name}; copy or write it again"))
     }
 
     /// Checks the tags of one page and builds its table of tiles.
@@ -208,26 +158,27 @@ impl Reader<'_> {
         let (width, height) = self.size(entries)?;
         let sample = self.sample(entries)?;
         let (compression, predictor) = self.coding(entries, sample)?;
-        let jpeg_tables = match entries.iter().find(|e| e.tag == tag::JPEG_TABLES) {
-            Some(e) if compression == 7 => Some(Arc::from(self.raw(e)?.0)),
+        let jpeg_tables = match entry_of(entries, Tag::JpegTables) {
+            Some(entry) if compression == TiffCompression::Jpeg => Some(Arc::from(self.raw(entry)?.0)),
             _ => None,
         };
-        let mut grid = self.grid(entries, (width, height))?;
+        let mut grid = self.grid(entries, width, height)?;
         let row_bytes = grid.tile_width * sample.bytes() as u64;
         let mut tiles = self.tiles(&grid, height, row_bytes, compression)?;
         check_apart(&tiles, grid.noun)?;
-        if compression == 1 && grid.noun == STRIP && tiles.windows(2).all(|t| t[0].0 + t[0].1 == t[1].0) {
+        let plain = compression == TiffCompression::None;
+        if plain && grid.noun == STRIP && tiles.windows(2).all(|t| t[0].end() == t[1].offset) {
             // contiguous strips are one strip
-            tiles = vec![(tiles[0].0, height * row_bytes)];
+            tiles = vec![TilePlace { offset: tiles[0].offset, bytes: height * row_bytes }];
             grid.tile_height = height;
         }
         Ok(Page {
             width: width as usize,
             height: height as usize,
             sample,
-            big_endian: self.big_endian,
-            compression: compression as u16,
-            predictor: predictor as u16,
+            big_endian: self.form.big_endian,
+            compression,
+            predictor,
             tile_width: grid.tile_width as usize,
             tile_height: grid.tile_height as usize,
             tiles: tiles.into(),
@@ -237,8 +188,8 @@ impl Reader<'_> {
 
     /// Reads width and height in pixels.
     fn size(&mut self, entries: &[TagEntry]) -> FileResult<(u64, u64)> {
-        let width = needed(self.value(entries, tag::IMAGE_WIDTH)?, "ImageWidth")?;
-        let height = needed(self.value(entries, tag::IMAGE_LENGTH)?, "ImageLength")?;
+        let width = self.needed(entries, Tag::ImageWidth)?;
+        let height = self.needed(entries, Tag::ImageLength)?;
         if width == 0 || height == 0 {
             return Err(format!("has {width}x{height} pixels, which is empty; copy or write it again"));
         }
@@ -253,18 +204,19 @@ impl Reader<'_> {
 
     /// Reads the sample type, and checks that a pixel has one sample.
     fn sample(&mut self, entries: &[TagEntry]) -> FileResult<SampleType> {
-        let samples = self.value(entries, tag::SAMPLES_PER_PIXEL)?.unwrap_or(1);
-        let photometric = self.value(entries, tag::PHOTOMETRIC_INTERPRETATION)?.unwrap_or(1);
-        if samples != 1 || photometric > 1 {
-            let kind = match photometric {
-                2 => "RGB",
-                3 => "a colour palette",
-                4 => "a mask",
-                5 => "CMYK",
-                6 => "YCbCr colour",
-                _ => "of another kind",
+        let samples = self.value(entries, Tag::SamplesPerPixel)?.unwrap_or(1);
+        let black_is_zero = Photometric::BlackIsZero as u64;
+        let photometric = self.value(entries, Tag::PhotometricInterpretation)?.unwrap_or(black_is_zero);
+        if samples != 1 || photometric > black_is_zero {
+            let kind = match known(photometric, Photometric::from_repr) {
+                Some(Photometric::WhiteIsZero | Photometric::BlackIsZero) => "several channels",
+                Some(Photometric::Rgb) => "RGB",
+                Some(Photometric::Palette) => "a colour palette",
+                Some(Photometric::Mask) => "a mask",
+                Some(Photometric::Cmyk) => "CMYK",
+                Some(Photometric::YCbCr) => "YCbCr colour",
+                None => "of another kind",
             };
-            let kind = if photometric < 2 { "several channels" } else { kind };
             // some programs take three or four frames for the colours of one
             let frames = match samples {
                 3 | 4 => format!(", or, if these are {samples} frames, save each of them as a page of grey values"),
@@ -275,9 +227,9 @@ impl Reader<'_> {
                  convert it to greyscale{frames}"
             ));
         }
-        let format = self.value(entries, tag::SAMPLE_FORMAT)?.unwrap_or(1);
-        let bits = self.value(entries, tag::BITS_PER_SAMPLE)?.unwrap_or(1);
-        SampleType::from_tags(format, bits).ok_or_else(|| {
+        let format = self.value(entries, Tag::SampleFormat)?.unwrap_or(SampleFormat::Unsigned as u64);
+        let bits = self.value(entries, Tag::BitsPerSample)?.unwrap_or(1);
+        known(format, SampleFormat::from_repr).and_then(|format| format.sample(bits)).ok_or_else(|| {
             format!(
                 "has {bits}-bit samples of format {format}, expected 8-, 16-, 32- or 64-bit integers \
                  or 16-, 32- or 64-bit floats"
@@ -286,48 +238,50 @@ impl Reader<'_> {
     }
 
     /// Reads compression and predictor.
-    fn coding(&mut self, entries: &[TagEntry], sample: SampleType) -> FileResult<(u64, u64)> {
-        let compression = self.value(entries, tag::COMPRESSION)?.unwrap_or(1);
-        let known =
-            matches!(compression, 1 | 5 | 8 | 32773 | 32946 | ZSTD) || (compression == 7 && sample == SampleType::U8);
-        if !known {
-            let name = match compression {
-                6 | 7 => " (JPEG)",
-                34925 => " (LZMA)",
-                50001 => " (WebP)",
-                _ => "",
-            };
+    fn coding(&mut self, entries: &[TagEntry], sample: SampleType) -> FileResult<(TiffCompression, Predictor)> {
+        use TiffCompression as Method;
+        let number = self.value(entries, Tag::Compression)?.unwrap_or(Method::None as u64);
+        let (method, has_predictor, name) = match known(number, Method::from_repr) {
+            Some(method @ (Method::Lzw | Method::Deflate | Method::OldDeflate | Method::Zstd)) => {
+                (Some(method), true, "")
+            }
+            Some(method @ (Method::None | Method::PackBits)) => (Some(method), false, ""),
+            Some(Method::Jpeg) if sample == SampleType::U8 => (Some(Method::Jpeg), false, ""),
+            Some(Method::OldJpeg | Method::Jpeg) => (None, false, " (JPEG)"),
+            Some(Method::Lzma) => (None, false, " (LZMA)"),
+            Some(Method::WebP) => (None, false, " (WebP)"),
+            None => (None, false, ""),
+        };
+        let Some(compression) = method else {
             return Err(format!(
-                "is compressed by method {compression}{name}, expected none, LZW, deflate, \
+                "is compressed by method {number}{name}, expected none, LZW, deflate, \
                  Zstandard, PackBits or JPEG of 8-bit data; save it with one of these"
             ));
-        }
-        // PackBits and JPEG have no predictor
-        let predictor = match compression {
-            5 | 8 | 32946 | ZSTD => self.value(entries, tag::PREDICTOR)?.unwrap_or(1),
-            _ => 1,
         };
-        if !(predictor == 1 || predictor == 2 || predictor == 3 && sample.is_float()) {
+        let none = Predictor::None as u64;
+        let number = if has_predictor { self.value(entries, Tag::Predictor)?.unwrap_or(none) } else { none };
+        let predictor = known(number, Predictor::from_repr);
+        let Some(predictor) = predictor.filter(|&of| of != Predictor::FloatingPoint || sample.is_float()) else {
             return Err(format!(
-                "has the predictor {predictor} for {sample} data, which is not known; save it without a predictor"
+                "has the predictor {number} for {sample} data, which is not known; save it without a predictor"
             ));
-        }
-        if compression != 1 && self.value(entries, tag::FILL_ORDER)?.unwrap_or(1) != 1 {
+        };
+        if compression != Method::None && self.value(entries, Tag::FillOrder)?.unwrap_or(1) != 1 {
             return Err("is compressed with reversed bits (FillOrder 2); save it again".into());
         }
         Ok((compression, predictor))
     }
 
     /// Reads how a page is divided into tiles, and the offsets of the tiles.
-    fn grid(&mut self, entries: &[TagEntry], (width, height): (u64, u64)) -> FileResult<Grid> {
-        let tiled = entries.iter().any(|e| e.tag == tag::TILE_WIDTH || e.tag == tag::TILE_OFFSETS);
+    fn grid(&mut self, entries: &[TagEntry], width: u64, height: u64) -> FileResult<Grid> {
+        let tiled = [Tag::TileWidth, Tag::TileOffsets].iter().any(|&tag| entry_of(entries, tag).is_some());
         let (tile_width, tile_height, offsets, counts, noun) = if tiled {
-            let width = needed(self.value(entries, tag::TILE_WIDTH)?, "TileWidth")?;
-            let height = needed(self.value(entries, tag::TILE_LENGTH)?, "TileLength")?;
-            (width, height, tag::TILE_OFFSETS, tag::TILE_BYTE_COUNTS, "tile")
+            let width = self.needed(entries, Tag::TileWidth)?;
+            let height = self.needed(entries, Tag::TileLength)?;
+            (width, height, Tag::TileOffsets, Tag::TileByteCounts, "tile")
         } else {
-            let rows = self.value(entries, tag::ROWS_PER_STRIP)?.unwrap_or(height);
-            (width, rows.min(height), tag::STRIP_OFFSETS, tag::STRIP_BYTE_COUNTS, STRIP)
+            let rows = self.value(entries, Tag::RowsPerStrip)?.unwrap_or(height);
+            (width, rows.min(height), Tag::StripOffsets, Tag::StripByteCounts, STRIP)
         };
         if tile_width == 0 || tile_height == 0 || tile_width > MAX_SIDE || tile_height > MAX_SIDE {
             return Err(format!(
@@ -343,7 +297,13 @@ impl Reader<'_> {
     }
 
     /// Returns offset and length of every tile, and checks that they are within the file.
-    fn tiles(&self, grid: &Grid, height: u64, row_bytes: u64, compression: u64) -> FileResult<Vec<(u64, u64)>> {
+    fn tiles(
+        &self,
+        grid: &Grid,
+        height: u64,
+        row_bytes: u64,
+        compression: TiffCompression,
+    ) -> FileResult<Vec<TilePlace>> {
         let Grid { tile_height, across, noun, .. } = *grid;
         let mut tiles = Vec::with_capacity(grid.offsets.len());
         for (i, &offset) in grid.offsets.iter().enumerate() {
@@ -371,14 +331,15 @@ impl Reader<'_> {
                     self.length
                 ));
             }
-            tiles.push((offset, used));
+            tiles.push(TilePlace { offset, bytes: used });
         }
         Ok(tiles)
     }
 
     /// Returns the number of images of an ImageJ stack, as the description of the first page gives it.
     fn promised(&mut self, entries: &[TagEntry]) -> Option<u64> {
-        let text = match entries.iter().find(|e| e.tag == tag::IMAGE_DESCRIPTION && e.kind == 2 && e.count < 1 << 16) {
+        let is_text = |entry: &&TagEntry| entry.field == FieldType::Ascii as u16 && entry.count < 1 << 16;
+        let text = match entry_of(entries, Tag::ImageDescription).filter(is_text) {
             Some(entry) => self.raw(entry).map(|(bytes, _)| bytes).unwrap_or_default(),
             None => Vec::new(),
         };
@@ -390,10 +351,10 @@ impl Reader<'_> {
     /// Returns the pages of an ImageJ stack above 4 GB, which contains only the header of the first page; the data of
     /// the other pages follow without headers.
     fn image_j(&self, images: u64, page: Page) -> FileResult<Vec<Page>> {
-        let [(offset, bytes)] = *page.tiles else {
+        let [TilePlace { offset, bytes }] = *page.tiles else {
             return Err(format!("is an ImageJ stack of {images} images with a header for only one; save it again"));
         };
-        if page.compression != 1
+        if page.compression != TiffCompression::None
             || images.checked_mul(bytes).and_then(|all| all.checked_add(offset)).is_none_or(|end| end > self.length)
         {
             return Err(format!(
@@ -402,7 +363,7 @@ impl Reader<'_> {
                 self.length
             ));
         }
-        let at = |i| Page { tiles: [(offset + i * bytes, bytes)].into(), ..page.clone() };
+        let at = |i| Page { tiles: [TilePlace { offset: offset + i * bytes, bytes }].into(), ..page.clone() };
         Ok((0..images).map(at).collect())
     }
 }
@@ -424,9 +385,14 @@ struct Grid {
 /// Name in messages of a tile that is as wide as the page.
 const STRIP: &str = "strip";
 
-/// Returns the value of a tag that a page must have.
-fn needed(value: Option<u64>, name: &str) -> FileResult<u64> {
-    value.ok_or(format!("has no tag {name}; copy or write it again"))
+/// Returns the entry of a tag, if the page has it.
+fn entry_of(entries: &[TagEntry], tag: Tag) -> Option<&TagEntry> {
+    entries.iter().find(|entry| entry.tag == tag.number())
+}
+
+/// Returns the value that a number in a file stands for, if it is known.
+fn known<T>(number: u64, value: impl Fn(u16) -> Option<T>) -> Option<T> {
+    u16::try_from(number).ok().and_then(value)
 }
 
 /// Reason why the number of bytes of a tile is invalid.
@@ -438,12 +404,12 @@ enum Unusable {
 }
 
 /// Returns the number of bytes of a tile in the file, which claims `count` bytes and has `whole` bytes uncompressed.
-fn used_bytes(compression: u64, count: u64, whole: u64) -> Result<u64, Unusable> {
-    let ratio = if compression == ZSTD { MAX_ZSTD_RATIO } else { MAX_RATIO };
+fn used_bytes(compression: TiffCompression, count: u64, whole: u64) -> Result<u64, Unusable> {
+    let ratio = if compression == TiffCompression::Zstd { MAX_ZSTD_RATIO } else { MAX_RATIO };
     match compression {
         // some programs omit the count of uncompressed data, or include padding
-        1 if count == 0 || count >= whole => Ok(whole),
-        1 => Err(Unusable::Short),
+        TiffCompression::None if count == 0 || count >= whole => Ok(whole),
+        TiffCompression::None => Err(Unusable::Short),
         _ if count == 0 || whole / ratio > count => Err(Unusable::TooDense),
         _ if whole > MAX_STRIP => Err(Unusable::TooLarge),
         // incompressible data grow by half at most
@@ -453,11 +419,11 @@ fn used_bytes(compression: u64, count: u64, whole: u64) -> Result<u64, Unusable>
 }
 
 /// Checks that no two tiles share bytes of the file.
-fn check_apart(tiles: &[(u64, u64)], noun: &str) -> FileResult<()> {
-    let apart = |tiles: &[(u64, u64)]| tiles.windows(2).all(|t| t[0].0 + t[0].1 <= t[1].0);
+fn check_apart(tiles: &[TilePlace], noun: &str) -> FileResult<()> {
+    let apart = |tiles: &[TilePlace]| tiles.windows(2).all(|t| t[0].end() <= t[1].offset);
     if !apart(tiles) {
         let mut ordered = tiles.to_vec();
-        ordered.sort_unstable();
+        ordered.sort_unstable_by_key(|tile| tile.offset);
         if !apart(&ordered) {
             return Err(format!(
                 "is damaged: some of its {noun}s are at the same place in the file; copy or write it again"

@@ -4,7 +4,6 @@ mod find;
 mod glob;
 mod header;
 mod page;
-pub(crate) mod tag;
 
 pub(super) use find::{EDF, TIFF, find, present, refuse_archive};
 
@@ -137,7 +136,7 @@ impl Frames for TiffPages {
     }
 
     fn rows_are_apart(&self) -> bool {
-        self.pages.iter().all(|(_, _, page)| page.compression == 1)
+        self.pages.iter().all(|(_, _, page)| page.is_plain())
     }
 
     fn read_rows(&self, frame: usize, rows: Range<usize>, out: &mut [f32]) -> Result<()> {

@@ -1,10 +1,13 @@
 //! Reading rows of a page.
 //!
 //! Uncompressed rows are read with one positioned read. Compressed strips and tiles are decoded by the `tiff` crate,
-//! each as a small TIFF of its own, which keeps the pages of a file independent of each other and the values raw.
+//! each as a TIFF of its own, which keeps the pages of a file independent of each other and the values raw.
 
-use super::{FileResult, tag};
-use crate::source::SampleType;
+use super::FileResult;
+use crate::layout::SampleType;
+use crate::layout::tiff::{
+    Directory, Photometric, Predictor, SampleFormat, Tag, TagValue, TiffCompression, TiffForm, TiffKind,
+};
 use crate::source::convert::to_f32;
 use std::fs::File;
 use std::io::Cursor;
@@ -23,13 +26,28 @@ pub(super) struct Page {
     pub height: usize,
     pub sample: SampleType,
     pub big_endian: bool,
-    pub compression: u16,
-    pub predictor: u16,
+    pub compression: TiffCompression,
+    pub predictor: Predictor,
     pub tile_width: usize,
     pub tile_height: usize,
-    /// Offset and length of each tile, row by row.
-    pub tiles: Box<[(u64, u64)]>,
+    /// Places of the tiles, row by row.
+    pub tiles: Box<[TilePlace]>,
     pub jpeg_tables: Option<Arc<[u8]>>,
+}
+
+/// Place of a tile in the file.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct TilePlace {
+    pub offset: u64,
+    /// Number of bytes as the tile is stored.
+    pub bytes: u64,
+}
+
+impl TilePlace {
+    /// Returns the offset after the last byte.
+    pub fn end(self) -> u64 {
+        self.offset + self.bytes
+    }
 }
 
 impl Page {
@@ -41,7 +59,7 @@ impl Page {
             let out = &mut out[top * self.width..(top + within.len()) * self.width];
             for column in 0..across {
                 let tile = self.tiles[band * across + column];
-                if self.compression == 1 {
+                if self.is_plain() {
                     self.read_plain(file, tile, within.clone(), column, &mut buffer, out)?;
                 } else {
                     let bytes = self.decompress(file, tile, within.end)?;
@@ -53,14 +71,19 @@ impl Page {
         Ok(())
     }
 
+    /// Reports whether samples are stored without compression.
+    pub fn is_plain(&self) -> bool {
+        self.compression == TiffCompression::None
+    }
+
     /// Reports whether [`read_stored`](Self::read_stored) returns samples in the opposite byte order of this machine's.
     pub fn swapped(&self) -> bool {
-        self.compression == 1 && self.big_endian != cfg!(target_endian = "big")
+        self.is_plain() && self.big_endian != cfg!(target_endian = "big")
     }
 
     /// Reads `rows` uncompressed, in the sample type of the file, into `out`.
     pub fn read_stored(&self, file: &File, rows: Range<usize>, out: &mut [u8]) -> FileResult<()> {
-        if self.compression == 1 && self.tile_width == self.width {
+        if self.is_plain() && self.tile_width == self.width {
             return self.read_strips(file, rows, out);
         }
         let (across, sample) = (self.across(), self.sample.bytes());
@@ -70,9 +93,9 @@ impl Page {
             for column in 0..across {
                 let tile = self.tiles[band * across + column];
                 let start = within.start * self.row_bytes();
-                let bytes = if self.compression == 1 {
+                let bytes = if self.is_plain() {
                     tile_rows.resize(within.len() * self.row_bytes(), 0);
-                    read_at(file, tile.0 + start as u64, &mut tile_rows)?;
+                    read_at(file, tile.offset + start as u64, &mut tile_rows)?;
                     &tile_rows
                 } else {
                     tile_rows = self.decompress(file, tile, within.end)?;
@@ -93,7 +116,7 @@ impl Page {
         let mut from = 0;
         let mut run: Option<Range<u64>> = None;
         for Part { band, within, .. } in self.parts(rows) {
-            let first = self.tiles[band].0;
+            let first = self.tiles[band].offset;
             let bytes = within.start * self.row_bytes()..within.end * self.row_bytes();
             let next = first + bytes.start as u64..first + bytes.end as u64;
             run = match run {
@@ -137,7 +160,7 @@ impl Page {
     fn read_plain(
         &self,
         file: &File,
-        tile: (u64, u64),
+        tile: TilePlace,
         rows: Range<usize>,
         column: usize,
         buffer: &mut Vec<u8>,
@@ -146,7 +169,7 @@ impl Page {
         let row_bytes = self.row_bytes();
         let step = (PIECE / row_bytes).max(1);
         for (i, out) in out.chunks_mut(step * self.width).enumerate() {
-            let offset = tile.0 + ((rows.start + i * step) * row_bytes) as u64;
+            let offset = tile.offset + ((rows.start + i * step) * row_bytes) as u64;
             buffer.resize(out.len() / self.width * row_bytes, 0);
             read_at(file, offset, buffer)?;
             self.place(buffer, self.big_endian, column, out);
@@ -168,16 +191,30 @@ impl Page {
     }
 
     /// Decompresses the first `rows` rows of one tile, into the byte order of this machine.
-    fn decompress(&self, file: &File, tile: (u64, u64), rows: usize) -> FileResult<Vec<u8>> {
-        let (offset, count) = tile;
-        let mut small =
-            self.small_tiff(rows, count).ok_or("has a compressed strip of 4 GiB or more; save it with more strips")?;
-        let start = small.len();
-        small.resize(start + count as usize, 0);
-        file.read_exact_at(&mut small[start..], offset)
+    fn decompress(&self, file: &File, tile: TilePlace, rows: usize) -> FileResult<Vec<u8>> {
+        let single = self.tile_as_tiff(file, tile, rows)?;
+        let mut bytes = vec![0; rows * self.row_bytes()];
+        let damaged = |e| format!("its compressed data is damaged ({e}); copy or write it again");
+        // the sizes were checked against the size of the file when the header was read
+        let mut decoder = Decoder::new(Cursor::new(single)).map_err(damaged)?.with_limits(Limits::unlimited());
+        decoder.read_image_bytes(&mut bytes).map_err(damaged)?;
+        Ok(bytes)
+    }
+
+    /// Returns a TIFF of one strip, which consists of the first `rows` rows of a tile, as they are stored.
+    fn tile_as_tiff(&self, file: &File, tile: TilePlace, rows: usize) -> FileResult<Vec<u8>> {
+        let form = TiffForm { kind: TiffKind::Big, big_endian: self.big_endian };
+        let start = form.header_bytes();
+        let end = start + tile.bytes as usize;
+        let at = end.next_multiple_of(2);
+        let directory = self.directory_of_strip(rows, start as u64, tile.bytes).bytes(form, at as u64, 0);
+        let mut single = Vec::with_capacity(at + directory.len());
+        single.extend(form.header(at as u64));
+        single.resize(end, 0);
+        file.read_exact_at(&mut single[start..], tile.offset)
             .map_err(|e| format!("cannot be read: {e}; check the disk and the permissions"))?;
-        if self.compression == 7 {
-            let size = jpeg_size(&small[start..]);
+        if self.compression == TiffCompression::Jpeg {
+            let size = jpeg_size(&single[start..]);
             // the last block may extend beyond the last row
             let heights = rows..=self.tile_height.next_multiple_of(16);
             if size.is_none_or(|(w, h, channels)| w != self.tile_width || !heights.contains(&h) || channels != 1) {
@@ -187,61 +224,35 @@ impl Page {
                 );
             }
         }
-        let mut bytes = vec![0; rows * self.row_bytes()];
-        let damaged = |e| format!("its compressed data is damaged ({e}); copy or write it again");
-        // the sizes were checked against the size of the file when the header was read
-        let mut decoder = Decoder::new(Cursor::new(small)).map_err(damaged)?.with_limits(Limits::unlimited());
-        decoder.read_image_bytes(&mut bytes).map_err(damaged)?;
-        Ok(bytes)
+        single.resize(at, 0);
+        single.extend(directory);
+        Ok(single)
     }
 
-    /// Builds the header of a TIFF of one strip, which consists of `rows` rows of a tile of this page; `count` bytes of
-    /// compressed data must follow it.
-    fn small_tiff(&self, rows: usize, count: u64) -> Option<Vec<u8>> {
-        let tables = self.jpeg_tables.as_deref().unwrap_or_default();
-        let entries = if tables.is_empty() { 11 } else { 12 };
-        let tables_at = 8 + 2 + entries * 12 + 4;
-        let data_at = tables_at + tables.len() as u32;
-        let mut bytes = Vec::new();
-        let two = |n: u16| {
-            if self.big_endian { n.to_be_bytes() } else { n.to_le_bytes() }
-        };
-        let four = |n: u32| {
-            if self.big_endian { n.to_be_bytes() } else { n.to_le_bytes() }
-        };
-        bytes.extend(if self.big_endian { b"MM" } else { b"II" });
-        bytes.extend(two(42));
-        bytes.extend(four(8));
-        bytes.extend(two(entries as u16));
-        let mut long = |number: u16, kind: u16, count: u32, value: u32| {
-            bytes.extend(two(number));
-            bytes.extend(two(kind));
-            bytes.extend(four(count));
-            if kind == 3 {
-                bytes.extend(two(value as u16));
-                bytes.extend([0, 0]);
-            } else {
-                bytes.extend(four(value));
-            }
-        };
-        let rows = u32::try_from(rows).ok()?;
-        long(tag::IMAGE_WIDTH, 4, 1, u32::try_from(self.tile_width).ok()?);
-        long(tag::IMAGE_LENGTH, 4, 1, rows);
-        long(tag::BITS_PER_SAMPLE, 3, 1, 8 * self.sample.bytes() as u32);
-        long(tag::COMPRESSION, 3, 1, self.compression.into());
-        long(tag::PHOTOMETRIC_INTERPRETATION, 3, 1, 1); // black is zero: values as they are
-        long(tag::STRIP_OFFSETS, 4, 1, data_at);
-        long(tag::SAMPLES_PER_PIXEL, 3, 1, 1);
-        long(tag::ROWS_PER_STRIP, 4, 1, rows);
-        long(tag::STRIP_BYTE_COUNTS, 4, 1, u32::try_from(count).ok().filter(|n| n.checked_add(data_at).is_some())?);
-        long(tag::PREDICTOR, 3, 1, self.predictor.into());
-        long(tag::SAMPLE_FORMAT, 3, 1, self.sample.format_tag().into());
-        if !tables.is_empty() {
-            long(tag::JPEG_TABLES, 7, tables.len() as u32, tables_at);
+    /// Returns the directory of a page of one strip, which consists of `rows` rows of a tile in `bytes` bytes at the
+    /// offset `start`.
+    fn directory_of_strip(&self, rows: usize, start: u64, bytes: u64) -> Directory {
+        let mut directory = Directory::default();
+        for (tag, value) in [(Tag::ImageWidth, self.tile_width), (Tag::ImageLength, rows), (Tag::RowsPerStrip, rows)] {
+            directory.set(tag, TagValue::Long(value as u32));
         }
-        bytes.extend(four(0));
-        bytes.extend(tables);
-        Some(bytes)
+        for (tag, value) in [
+            (Tag::BitsPerSample, 8 * self.sample.bytes() as u16),
+            (Tag::Compression, self.compression as u16),
+            // values as they are
+            (Tag::PhotometricInterpretation, Photometric::BlackIsZero as u16),
+            (Tag::SamplesPerPixel, 1),
+            (Tag::Predictor, self.predictor as u16),
+            (Tag::SampleFormat, SampleFormat::of(self.sample) as u16),
+        ] {
+            directory.set(tag, TagValue::Short(value));
+        }
+        directory.set(Tag::StripOffsets, TagValue::Offsets(vec![start]));
+        directory.set(Tag::StripByteCounts, TagValue::Offsets(vec![bytes]));
+        if let Some(tables) = self.jpeg_tables.as_deref().filter(|tables| !tables.is_empty()) {
+            directory.set(Tag::JpegTables, TagValue::Bytes(tables.to_vec()));
+        }
+        directory
     }
 }
 

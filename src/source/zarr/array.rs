@@ -2,14 +2,13 @@
 
 use super::FileResult;
 use super::chunk::StoredChunk;
-use super::codec::{self, ArrayCodec, ChunkCodec, checked};
 use super::metadata::json_of;
 use super::shard::Sharding;
-use crate::source::SampleType;
-use crate::source::codec::{DecodeBuffers, DecodeError};
+use crate::layout::SampleType;
+use crate::layout::codec::{DecodeBuffers, DecodeError};
+use crate::layout::zarr::{ArrayMetadata, ChunkCodec, ChunkKeys, ZarrVersion, checked, fill_bytes};
 use crate::source::frames::{MAX_PIXELS, MAX_SIDE};
 use crate::visible::Shown;
-use serde_json::Value;
 use std::cmp::Ordering;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
@@ -34,9 +33,8 @@ const ROWS_AT_ONCE: usize = 64;
 pub struct ZarrArray {
     /// Directory of the array.
     pub directory: PathBuf,
-    /// Text before the numbers of a chunk in its name, including the zeros of leading dimensions.
-    prefix: String,
-    separator: String,
+    /// Names of the files, whose numbers are 0 along leading dimensions.
+    keys: ChunkKeys,
     pub shape: [usize; 3],
     pub chunk: [usize; 3],
     pub sample: SampleType,
@@ -54,64 +52,25 @@ impl ZarrArray {
     /// # Errors
     /// A message about invalid or unsupported metadata, without the path.
     pub fn open(directory: &Path) -> FileResult<ZarrArray> {
-        let (meta, version) = match json_of(&directory.join("zarr.json"))? {
-            Some(meta) => (meta, 3),
-            None => match json_of(&directory.join(".zarray"))? {
-                Some(meta) => (meta, 2),
-                None => return Err("contains neither zarr.json nor .zarray; expected a Zarr array".into()),
-            },
+        let meta = [ZarrVersion::V3, ZarrVersion::V2].into_iter().find_map(|version| {
+            let json = json_of(&directory.join(version.array_file())).transpose()?;
+            Some(json.and_then(|json| ArrayMetadata::parse(&json, version)))
+        });
+        let Some(meta) = meta.transpose()? else {
+            return Err("contains neither zarr.json nor .zarray; expected a Zarr array".into());
         };
-        if meta["zarr_format"] != version || version == 3 && meta["node_type"] != "array" {
-            return Err("has metadata that do not describe a Zarr array of version 2 or 3; name the directory of an \
-            array"
-                .into());
-        }
-        let (chunks, kind, separator, prefix) = match version {
-            3 => {
-                let key = &meta["chunk_key_encoding"];
-                let default = key["name"] != "v2";
-                let separator = key["configuration"]["separator"].as_str();
-                let separator = separator.unwrap_or(if default { "/" } else { "." }).to_owned();
-                let prefix = if default { format!("c{separator}") } else { String::new() };
-                (&meta["chunk_grid"]["configuration"]["chunk_shape"], &meta["data_type"], separator, prefix)
-            }
-            _ => {
-                let separator = meta["dimension_separator"].as_str().unwrap_or(".").to_owned();
-                (&meta["chunks"], &meta["dtype"], separator, String::new())
-            }
-        };
-        if separator != "/" && separator != "." {
-            return Err(format!("has {separator:?} between the numbers of a chunk, expected / or ."));
-        }
-        if meta["order"] == "F" {
-            return Err("has the order F, expected C; write the array again".into());
-        }
-        let (sample, big_version_2) = sample_type(kind, version)?;
-        let ArrayCodec { big_endian, chunk: codec, sharding } = match version {
-            3 => codec::of_version_3(&meta)?,
-            _ => ArrayCodec { big_endian: big_version_2, chunk: codec::of_version_2(&meta)?, sharding: None },
-        };
-        let (shape, of_file, leading) = sides(&meta["shape"], chunks)?;
-        let (chunk, sharding) = match sharding {
+        let ArrayMetadata { sample, big_endian, codec, .. } = meta;
+        let Sides { shape, chunk: of_file, leading } = Sides::checked(&meta.shape, &meta.file)?;
+        let (chunk, sharding) = match &meta.shards {
             None => (of_file, None),
-            Some(sharding) => {
-                let (_, chunk, _) = sides(&meta["shape"], &sharding["chunk_shape"])?;
-                (chunk, Some(Sharding::new(sharding, of_file, chunk)?))
+            Some(shards) => {
+                let Sides { chunk, .. } = Sides::checked(&meta.shape, &shards.chunk)?;
+                (chunk, Some(Sharding::new(shards.index, of_file, chunk)?))
             }
         };
-        let prefix = prefix + &format!("0{separator}").repeat(leading);
-        let array = ZarrArray {
-            directory: directory.to_owned(),
-            prefix,
-            separator,
-            shape,
-            chunk,
-            sample,
-            big_endian,
-            codec,
-            sharding,
-            fill: fill(&meta["fill_value"], sample, big_endian)?,
-        };
+        let fill = fill_bytes(&meta.fill, sample, big_endian)?;
+        let (directory, keys) = (directory.to_owned(), meta.keys.after(leading));
+        let array = ZarrArray { directory, keys, shape, chunk, sample, big_endian, codec, sharding, fill };
         let bytes = array.chunk.iter().try_fold(sample.bytes() as u64, |n, &side| n.checked_mul(side as u64));
         if bytes.is_none_or(|bytes| bytes > MAX_CHUNK) {
             return Err(format!(
@@ -172,9 +131,8 @@ impl ZarrArray {
     }
 
     /// Returns the path of the file with these coordinates, which are those of its chunk if it contains only one.
-    pub fn file_path(&self, [z, y, x]: [usize; 3]) -> PathBuf {
-        let ZarrArray { prefix, separator, .. } = self;
-        self.directory.join(format!("{prefix}{z}{separator}{y}{separator}{x}"))
+    pub fn file_path(&self, numbers: [usize; 3]) -> PathBuf {
+        self.directory.join(self.keys.path(numbers))
     }
 
     /// Reports whether rows of a chunk cannot be read separately from the others.
@@ -190,7 +148,8 @@ impl ZarrArray {
 
     /// Returns text that identifies how chunks are stored.
     pub fn form(&self) -> String {
-        let ZarrArray { prefix, separator, chunk, sample, big_endian, codec, sharding, fill, .. } = self;
+        let ChunkKeys { prefix, separator } = &self.keys;
+        let ZarrArray { chunk, sample, big_endian, codec, sharding, fill, .. } = self;
         format!("{prefix:?} {separator} {chunk:?} {sample} {big_endian} {codec:?} {sharding:?} {fill:?}\n")
     }
 
@@ -292,102 +251,41 @@ impl ZarrArray {
     }
 }
 
-/// Returns shape, chunk, and number of leading dimensions of one element.
-fn sides(shape: &Value, chunk: &Value) -> FileResult<([usize; 3], [usize; 3], usize)> {
-    let list = |value: &Value| -> Option<Vec<u64>> { value.as_array()?.iter().map(Value::as_u64).collect() };
-    let (Some(shape), Some(chunk)) = (list(shape), list(chunk)) else {
-        return Err("has no regular shape and chunks in its metadata; write it with regular chunks".into());
-    };
-    let text = shape.iter().map(u64::to_string).collect::<Vec<_>>().join("x");
-    let leading = shape.len().saturating_sub(3);
-    if shape.len() < 3 || shape.len() > 5 || chunk.len() != shape.len() || shape[..leading].iter().any(|&n| n != 1) {
-        return Err(format!(
-            "has the shape {text}; expected [frame][row][pixel], with one time and one channel before them at most; write \
-             the frames to an array of this shape"
-        ));
-    }
-    let [frames, height, width] = [shape[leading], shape[leading + 1], shape[leading + 2]];
-    if shape.contains(&0) || chunk.contains(&0) {
-        return Err(format!("has the shape {text}, and nothing in it or its chunks; name another array"));
-    }
-    if frames > MAX_FRAMES || height > MAX_SIDE || width > MAX_SIDE || height * width > MAX_PIXELS {
-        return Err(format!(
-            "claims the shape {text}, more than the {MAX_FRAMES} frames, {MAX_SIDE} a side or {MAX_PIXELS} pixels that \
-             can be read; check whether it is damaged"
-        ));
-    }
-    // a chunk has one element along a leading dimension, as the dimension has
-    if chunk[..leading].iter().any(|&n| n != 1) || chunk.iter().any(|&n| n > MAX_CHUNK) {
-        return Err(format!("has chunks of {chunk:?}, which do not fit the shape {text}; write it again"));
-    }
-    let three = |list: &[u64]| std::array::from_fn(|side| list[leading + side] as usize);
-    Ok((three(&shape), three(&chunk), leading))
+/// Sides of an array and of its chunks or files, without leading dimensions of one element.
+struct Sides {
+    shape: [usize; 3],
+    chunk: [usize; 3],
+    /// Number of the leading dimensions.
+    leading: usize,
 }
 
-/// Returns the sample type, and whether samples of version 2 are big-endian.
-fn sample_type(kind: &Value, version: u8) -> FileResult<(SampleType, bool)> {
-    let name = kind.as_str().unwrap_or("of no name");
-    let known = match (version, name.trim_start_matches(['<', '>', '|'])) {
-        (2, "u1") | (3, "uint8") => SampleType::U8,
-        (2, "u2") | (3, "uint16") => SampleType::U16,
-        (2, "u4") | (3, "uint32") => SampleType::U32,
-        (2, "u8") | (3, "uint64") => SampleType::U64,
-        (2, "i1") | (3, "int8") => SampleType::I8,
-        (2, "i2") | (3, "int16") => SampleType::I16,
-        (2, "i4") | (3, "int32") => SampleType::I32,
-        (2, "i8") | (3, "int64") => SampleType::I64,
-        (2, "f2") | (3, "float16") => SampleType::F16,
-        (2, "f4") | (3, "float32") => SampleType::F32,
-        (2, "f8") | (3, "float64") => SampleType::F64,
-        _ => {
+impl Sides {
+    /// Returns the sides that metadata list, if they can be read.
+    fn checked(shape: &[u64], chunk: &[u64]) -> FileResult<Sides> {
+        let text = shape.iter().map(u64::to_string).collect::<Vec<_>>().join("x");
+        let leading = shape.len().saturating_sub(3);
+        if shape.len() < 3 || shape.len() > 5 || chunk.len() != shape.len() || shape[..leading].iter().any(|&n| n != 1)
+        {
             return Err(format!(
-                "has samples of type {name}, expected integers of 8 to 64 bits or floats of 16, 32 or 64"
+                "has the shape {text}; expected [frame][row][pixel], with one time and one channel before them at most; \
+                 write the frames to an array of this shape"
             ));
         }
-    };
-    Ok((known, name.starts_with('>')))
-}
-
-/// Returns the bytes of the fill value.
-fn fill(value: &Value, sample: SampleType, big_endian: bool) -> FileResult<Vec<u8>> {
-    let number = match value {
-        Value::Null => 0.0,
-        Value::String(text) if text == "NaN" => f64::NAN,
-        Value::String(text) if text == "Infinity" => f64::INFINITY,
-        Value::String(text) if text == "-Infinity" => f64::NEG_INFINITY,
-        Value::String(text) if sample.is_float() && text.starts_with("0x") => {
-            let digits = 2 * sample.bytes();
-            return fill_of_digits(&text[2..], sample, big_endian)
-                .ok_or_else(|| format!("has the fill value {text}, expected 0x and {digits} digits, or a number"));
+        let [frames, height, width] = [shape[leading], shape[leading + 1], shape[leading + 2]];
+        if shape.contains(&0) || chunk.contains(&0) {
+            return Err(format!("has the shape {text}, and nothing in it or its chunks; name another array"));
         }
-        other => other.as_f64().ok_or_else(|| format!("has the fill value {other}, expected a number"))?,
-    };
-    let mut bytes = match sample {
-        SampleType::U8 => vec![number as u8],
-        SampleType::I8 => (number as i8).to_le_bytes().to_vec(),
-        SampleType::U16 => (number as u16).to_le_bytes().to_vec(),
-        SampleType::I16 => (number as i16).to_le_bytes().to_vec(),
-        SampleType::U32 => (number as u32).to_le_bytes().to_vec(),
-        SampleType::I32 => (number as i32).to_le_bytes().to_vec(),
-        SampleType::U64 => (number as u64).to_le_bytes().to_vec(),
-        SampleType::I64 => (number as i64).to_le_bytes().to_vec(),
-        SampleType::F16 => half::f16::from_f64(number).to_le_bytes().to_vec(),
-        SampleType::F32 => (number as f32).to_le_bytes().to_vec(),
-        SampleType::F64 => number.to_le_bytes().to_vec(),
-    };
-    if big_endian {
-        bytes.reverse();
+        if frames > MAX_FRAMES || height > MAX_SIDE || width > MAX_SIDE || height * width > MAX_PIXELS {
+            return Err(format!(
+                "claims the shape {text}, more than the {MAX_FRAMES} frames, {MAX_SIDE} a side or {MAX_PIXELS} pixels \
+                 that can be read; check whether it is damaged"
+            ));
+        }
+        // a chunk has one element along a leading dimension, as the dimension has
+        if chunk[..leading].iter().any(|&n| n != 1) || chunk.iter().any(|&n| n > MAX_CHUNK) {
+            return Err(format!("has chunks of {chunk:?}, which do not fit the shape {text}; write it again"));
+        }
+        let three = |list: &[u64]| std::array::from_fn(|side| list[leading + side] as usize);
+        Ok(Sides { shape: three(shape), chunk: three(chunk), leading })
     }
-    Ok(bytes)
-}
-
-/// Returns the bytes of a float that is given as the hexadecimal digits of its bits.
-fn fill_of_digits(digits: &str, sample: SampleType, big_endian: bool) -> Option<Vec<u8>> {
-    let size = sample.bytes();
-    let bits = u64::from_str_radix(digits, 16).ok().filter(|_| digits.len() == 2 * size && !digits.starts_with('+'))?;
-    let mut bytes = bits.to_le_bytes()[..size].to_vec();
-    if big_endian {
-        bytes.reverse();
-    }
-    Some(bytes)
 }

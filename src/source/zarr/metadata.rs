@@ -2,6 +2,7 @@
 
 use super::FileResult;
 use crate::files::read_text;
+use crate::layout::zarr::{ATTRIBUTES, GROUP, METADATA, ZarrVersion, first_level, is_array};
 use crate::visible::Shown;
 use serde_json::Value;
 use std::fs;
@@ -10,7 +11,7 @@ use std::path::{Component, Path, PathBuf};
 
 /// Reports whether a path is that of a Zarr group or array.
 pub fn is_zarr(path: &Path) -> bool {
-    ["zarr.json", ".zgroup", ".zarray", ".zattrs"].iter().any(|name| path.join(name).is_file())
+    [METADATA, GROUP, ZarrVersion::V2.array_file(), ATTRIBUTES].iter().any(|name| path.join(name).is_file())
 }
 
 /// Reads the attributes of the group or array in a directory; null if there are none.
@@ -18,9 +19,9 @@ pub fn is_zarr(path: &Path) -> bool {
 /// # Errors
 /// When they are not JSON, with the name of the file.
 pub fn attributes(directory: &Path) -> FileResult<Value> {
-    match json_of(&directory.join("zarr.json"))? {
+    match json_of(&directory.join(METADATA))? {
         Some(meta) => Ok(meta["attributes"].clone()),
-        None => Ok(json_of(&directory.join(".zattrs"))?.unwrap_or_default()),
+        None => Ok(json_of(&directory.join(ATTRIBUTES))?.unwrap_or_default()),
     }
 }
 
@@ -38,14 +39,12 @@ pub(super) fn json_of(path: &Path) -> FileResult<Option<Value>> {
 
 /// Returns the directory of the array to read: the path itself, or the first level of the first image of a group.
 pub(super) fn array_of(path: &Path) -> FileResult<PathBuf> {
-    let group = json_of(&path.join("zarr.json"))?;
-    if path.join(".zarray").is_file() || group.is_some_and(|meta| meta["node_type"] == "array") {
+    let group = json_of(&path.join(METADATA))?;
+    if path.join(ZarrVersion::V2.array_file()).is_file() || group.is_some_and(|meta| is_array(&meta)) {
         return Ok(path.to_owned());
     }
     let attributes = attributes(path)?;
-    let images = [&attributes["ome"]["multiscales"], &attributes["multiscales"]];
-    let level = images.iter().find_map(|images| images[0]["datasets"][0]["path"].as_str());
-    let level = level.ok_or_else(|| no_image(path))?;
+    let level = first_level(&attributes).ok_or_else(|| no_image(path))?;
     let plain = Path::new(level).components().all(|part| matches!(part, Component::Normal(_) | Component::CurDir));
     if !plain {
         return Err(format!("names the level {level:?}, which is outside it; name the directory of the array"));

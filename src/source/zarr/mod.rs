@@ -2,7 +2,6 @@
 
 mod array;
 mod chunk;
-mod codec;
 mod metadata;
 mod shard;
 
@@ -11,17 +10,17 @@ pub use chunk::StoredChunk;
 pub use metadata::{attributes, is_zarr};
 
 use super::chunk_memory::{ChunkMemory, ChunkSizes};
-use super::codec::DecodeBuffers;
 use super::convert::to_f32;
 use super::files::{FileResult, FileState, bad, open_plain};
 use super::frames::{Frames, as_f32};
 use super::{SampleType, StoredSamples};
 use crate::error::{Error, Result};
+use crate::layout::codec::DecodeBuffers;
+use crate::layout::zarr::ShardIndex;
 use crate::remark::Remark;
 use crate::visible::Shown;
 use metadata::array_of;
 use rayon::prelude::*;
-use shard::ShardIndex;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
@@ -49,6 +48,16 @@ struct ZarrPlace {
     path: PathBuf,
     /// Range of bytes of the chunk in the file, if the file contains several chunks.
     bytes: Option<Range<u64>>,
+}
+
+/// Rows of one frame in a chunk.
+struct RowsOfChunk {
+    /// Number of the frame in the chunk.
+    frame: usize,
+    /// Number of the band of rows of the array that the chunk is in.
+    band: usize,
+    /// Numbers of the rows in the chunk.
+    rows: Range<usize>,
 }
 
 impl ZarrFrames {
@@ -138,7 +147,8 @@ impl ZarrFrames {
                 let number = (frame / deep * down + band) * across + column;
                 let (left, used) = (column * wide, wide.min(width - column * wide) * size);
                 let inside = within.start - band * high..within.end - band * high;
-                self.rows_of_chunk(number, (frame % deep, band), inside, used, |row, from| {
+                let wanted = RowsOfChunk { frame: frame % deep, band, rows: inside };
+                self.rows_of_chunk(number, wanted, used, |row, from| {
                     let to = ((band * high + row - rows.start) * width + left) * size;
                     out[to..to + used].copy_from_slice(from);
                 })?;
@@ -147,16 +157,15 @@ impl ZarrFrames {
         Ok(())
     }
 
-    /// Passes the first `used` bytes of some rows of a chunk to `put`. `frame` and `rows` are relative to the chunk,
-    /// which is in the band `band`.
+    /// Passes the first `used` bytes of some rows of a chunk to `put`.
     fn rows_of_chunk(
         &self,
         number: usize,
-        (frame, band): (usize, usize),
-        rows: Range<usize>,
+        wanted: RowsOfChunk,
         used: usize,
         mut put: impl FnMut(usize, &[u8]),
     ) -> Result<()> {
+        let RowsOfChunk { frame, band, rows } = wanted;
         let array = &self.array;
         let Some(place) = self.place(number)? else {
             let unwritten = array.fill.repeat(used / array.fill.len());

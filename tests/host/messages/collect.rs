@@ -100,6 +100,24 @@ fn doubt(call: &ExprCall) -> Option<String> {
     Some(format!("warning: {what}; {advice}"))
 }
 
+/// What is said to those who break a rule of the list of conflicts.
+fn broken_rule(call: &ExprCall) -> Vec<String> {
+    let Expr::Path(path) = &*call.func else { return Vec::new() };
+    let words: Vec<String> = path.path.segments.iter().map(|segment| segment.ident.to_string()).collect();
+    let [.., owner, kind] = words.as_slice() else { return Vec::new() };
+    if owner != "Rule" {
+        return Vec::new();
+    }
+    let [flags, others] = [0, 1].map(|argument| texts(&call.args[argument]));
+    let what = texts(&call.args[2]).pop().unwrap_or_else(|| placeholder(&call.args[2]));
+    if kind == "Needs" {
+        let others = others.join(" or --");
+        return flags.iter().map(|flag| format!("--{flag}: needs --{others}; {what}")).collect();
+    }
+    let pairs = flags.iter().flat_map(|a| others.iter().map(move |b| (a, b)));
+    pairs.map(|(a, b)| format!("--{a} and --{b}: {what}")).collect()
+}
+
 /// Whether a call makes a note.
 fn is_remark(call: &Expr) -> bool {
     let Expr::Path(path) = call else { return false };
@@ -377,7 +395,10 @@ impl<'ast> Visit<'ast> for Collect<'_> {
             Expr::Path(path) => path.path.segments.last().unwrap().ident.to_string(),
             _ => String::new(),
         };
-        if let Some(what) = doubt(call) {
+        let broken = broken_rule(call);
+        if !broken.is_empty() {
+            self.within(plain("Usage"), |this| broken.iter().for_each(|text| this.add(text)));
+        } else if let Some(what) = doubt(call) {
             self.add(&what);
         } else if is_remark(&call.func) {
             self.within(plain("note"), |this| visit::visit_expr_call(this, call));

@@ -18,6 +18,7 @@ const RAISED: &[(&str, u8)] = &[
     ("src/cli/", 2),
     ("src/commands/", 3),
     ("src/kernel/", 2),
+    ("src/layout/", 3),
     ("src/profile/", 2),
     ("src/source/", 3),
     ("src/files/", 5),
@@ -164,6 +165,7 @@ fn messages_are_found_in_source() {
         fn four() { let wrong = |why: &str| Error::output(&target, format!("cannot {why}; free some space"));
             return Err(wrong("write")); }
         fn five() { reporter.note(&format!("warning: {label} failed; {ADVICE}")); }
+        const RULES: &[Rule] = &[Rule::Excludes(&["a", "b"], &["c"], "give one"), Rule::Needs(&["d"], &["e", "f"], ADVICE)];
         #[cfg(test)] mod tests { fn six() { Err(Error::usage("never seen")) } }
     "#;
     let found = collect::messages(&[("a.rs".to_owned(), source.to_owned())]);
@@ -172,6 +174,9 @@ fn messages_are_found_in_source() {
         ("", "is empty"),
         ("Input", "PATH: has COUNT pages"),
         ("Output", "TARGET: cannot write; free some space"),
+        ("Usage", "--a and --c: give one"),
+        ("Usage", "--b and --c: give one"),
+        ("Usage", "--d: needs --e or --f; try again"),
         ("Usage", "--size: SIZE is too large; give less"),
         ("note", "warning: LABEL failed; try again"),
     ];

@@ -4,7 +4,8 @@ use super::file::{
     DATA_PATH, DESCRIPTION_PATH, MARKS_PATH, NUMBERS_PATH, PART_DATA_PATH, PART_OFFSETS_PATH, PLACES_PATH,
     RUN_FILE_PATH, offset, other,
 };
-use crate::sink::compression::{Compression, DEFLATE_LEVEL};
+use crate::layout::codec::DEFLATE_LEVEL;
+use crate::sink::compression::Compression;
 use crate::sink::encoding::Dtype;
 use crate::sink::volume::description::VolumeDescription;
 use crate::sink::volume::parts::{part_name, slices_of_part};

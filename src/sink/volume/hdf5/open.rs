@@ -1,15 +1,14 @@
 //! Open files, whose slices are read and written without the library.
 
 use super::file::{DATA_PATH, PART_DATA_PATH, invalid, open_closed, own_dataset};
-use crate::sink::compression::Compression;
+use crate::layout::codec::{DecodeBuffers, Pipeline, shuffled};
+use crate::layout::hdf5::index::tree_address;
+use crate::layout::hdf5::{ChunkTree, StoredFrame, Superblock, UNDEFINED};
 use crate::sink::page::EncodedPage;
-use crate::sink::volume::chunk_tree::{ChunkTree, StoredFrame, UNDEFINED};
 use crate::sink::volume::container::{OpenVolume, WrittenSlices};
 use crate::sink::volume::description::VolumeDescription;
 use crate::sink::volume::marks::Marks;
 use crate::sink::volume::space::SliceSpace;
-use crate::source::codec::{ChunkFilter, Compressor, DecodeBuffers, Pipeline};
-use crate::source::hdf5::index::tree_address;
 use rayon::prelude::*;
 use std::fs;
 use std::io;
@@ -43,7 +42,7 @@ impl OpenHdf5 {
 
     /// Appends a slice as a chunk and returns the CRC-32 of its samples.
     fn append(&self, space: &SliceSpace, place: usize, samples: &[u8]) -> io::Result<u32> {
-        let chunk = Compression::shuffled(samples, self.description.dtype.bytes())?;
+        let chunk = shuffled(samples, self.description.dtype.bytes())?;
         let bytes = u32::try_from(chunk.len()).map_err(io::Error::other)?;
         let part = place % self.files.len();
         let offset = space.reserve(part, bytes.into())?;
@@ -66,8 +65,7 @@ impl OpenHdf5 {
         let mut buffers = DecodeBuffers::default();
         buffers.bytes.resize(bytes as usize, 0);
         file.read_exact_at(&mut buffers.bytes, offset)?;
-        let filters = vec![ChunkFilter::Shuffle, ChunkFilter::Compressed(Compressor::Zlib)];
-        let pipeline = Pipeline::new(filters, self.description.dtype.bytes());
+        let pipeline = Pipeline::shuffled(self.description.dtype.bytes());
         let pipeline = pipeline.ok_or_else(|| invalid("has samples of no size; run again without --resume"))?;
         let decoded = pipeline.decode(0, &mut buffers, length, &(0..length));
         decoded.map_err(|e| invalid(&format!("slice {place} {e}")))?;
@@ -94,7 +92,7 @@ impl OpenHdf5 {
         let frames = self.frames(space, part)?;
         // no job writes slices any longer
         let start = space.reserve_alone(part, ChunkTree::bytes(frames.len()))?;
-        ChunkTree::new(&frames, start).write(&self.files[part].0, start, self.index_address(part)?)
+        write_tree(&ChunkTree::new(&frames, start), &self.files[part].0, start, self.index_address(part)?)
     }
 
     /// Writes the index that a part of another file with these slices must have, if that part has one, and returns its
@@ -111,7 +109,7 @@ impl OpenHdf5 {
         let in_file = file.metadata()?.len();
         let start = end.checked_sub(ChunkTree::bytes(frames.len())).filter(|_| end <= in_file);
         let start = start.ok_or_else(|| invalid("has an index at an impossible place; run again without --resume"))?;
-        ChunkTree::new(&frames, start).write(&self.files[part].0, start, address)?;
+        write_tree(&ChunkTree::new(&frames, start), &self.files[part].0, start, address)?;
         Ok(Some(start..end))
     }
 }
@@ -152,13 +150,26 @@ impl OpenVolume for OpenHdf5 {
         let StoredFrame { offset, bytes } = space.get(place)?;
         let mut stored = vec![0; bytes as usize];
         self.place(place).0.read_exact_at(&mut stored, offset)?;
-        Ok(Compression::shuffled(&samples, self.description.dtype.bytes())? == stored)
+        Ok(shuffled(&samples, self.description.dtype.bytes())? == stored)
     }
 
     fn complete(&self) -> io::Result<()> {
         let Some(space) = &self.space else { return Ok(()) };
         (0..self.files.len()).try_for_each(|part| self.index(space, part))
     }
+}
+
+/// Writes the index of a dataset at `start` of a file, which then ends with it, and the address of its root at `place` in
+/// the header of the dataset. The library made the dataset without chunks; files of this version have no checksums.
+fn write_tree(tree: &ChunkTree, file: &fs::File, start: u64, place: u64) -> io::Result<()> {
+    let mut first = [0; Superblock::BYTES];
+    file.read_exact_at(&mut first, 0)?;
+    if Superblock::parse(&first).version != 0 {
+        return Err(io::Error::other("has a superblock that is not of version 0; run again without --resume"));
+    }
+    file.write_all_at(&tree.nodes, start)?;
+    file.write_all_at(&(start + tree.nodes.len() as u64).to_le_bytes(), Superblock::END)?;
+    file.write_all_at(&tree.root.to_le_bytes(), place)
 }
 
 /// Reports whether two files have the same first `length` bytes, except for the skipped ranges.

@@ -1,6 +1,6 @@
 //! Coarser planes of an OME-Zarr, whose pixels are means of two by two by two pixels.
 
-use crate::source::SampleType;
+use crate::layout::SampleType;
 use half::f16;
 
 /// Writes means to `out`, the rows of a coarser plane, each of which begins where its first mean belongs.

@@ -10,8 +10,13 @@ use super::description::VolumeDescription;
 use super::marks::{MARK_BYTES, Marks};
 use super::paths::remove;
 use crate::files::{directory, name_of_temporary, read_text, temporary_path};
-use crate::sink::compression::{Compression, ZSTD_LEVEL};
-use crate::sink::encoding::Dtype;
+use crate::layout::SampleType;
+use crate::layout::codec::Compressor;
+use crate::layout::zarr::{
+    ATTRIBUTES, ArrayMetadata, ChunkCodec, ChunkKeys, GROUP, ImageLevel, ImageMetadata, METADATA, ZarrVersion,
+    group_files,
+};
+use crate::sink::compression::Compression;
 use crate::sink::existing::Origin;
 use crate::sink::request::{OmeZarr, OutputRequest};
 use crate::source::zarr::{ZarrArray, attributes, is_zarr};
@@ -50,136 +55,90 @@ fn levels(description: &VolumeDescription) -> Vec<[usize; 3]> {
     levels
 }
 
-/// Metadata of one array, for both versions of Zarr.
-struct ArrayMeta<'a> {
-    shape: &'a [usize],
-    chunk: &'a [usize],
-    /// Names of the sample type in both versions.
-    kind: [&'a str; 2],
-    compression: Compression,
-}
-
-impl ArrayMeta<'_> {
-    fn version_2(&self) -> Value {
-        let compressor = match self.compression {
-            Compression::None | Compression::Lzw => Value::Null,
-            Compression::Deflate => json!({"id": "gzip", "level": 3}),
-            Compression::Zstd => json!({"id": "zstd", "level": ZSTD_LEVEL}),
-        };
-        let order = if cfg!(target_endian = "big") { ">" } else { "<" };
-        let order = if self.kind[0].ends_with('1') { "|" } else { order };
-        json!({
-            "zarr_format": 2, "shape": self.shape, "chunks": self.chunk, "dtype": format!("{order}{}", self.kind[0]),
-            "compressor": compressor, "fill_value": 0, "order": "C", "filters": null, "dimension_separator": "/",
-        })
-    }
-
-    fn version_3(&self, names: &[&str]) -> Value {
-        let endian = if cfg!(target_endian = "big") { "big" } else { "little" };
-        let mut codecs = vec![json!({"name": "bytes", "configuration": {"endian": endian}})];
-        match self.compression {
-            Compression::None | Compression::Lzw => {}
-            Compression::Deflate => codecs.push(json!({"name": "gzip", "configuration": {"level": 3}})),
-            Compression::Zstd => {
-                codecs.push(json!({"name": "zstd", "configuration": {"level": ZSTD_LEVEL, "checksum": false}}));
-            }
-        }
-        json!({
-            "zarr_format": 3, "node_type": "array", "shape": self.shape, "data_type": self.kind[1],
-            "chunk_grid": {"name": "regular", "configuration": {"chunk_shape": self.chunk}},
-            "chunk_key_encoding": {"name": "default", "configuration": {"separator": "/"}},
-            "fill_value": 0, "codecs": codecs, "attributes": {}, "dimension_names": names,
-        })
-    }
-
-    /// Returns the file for the metadata of an array, and its text.
-    fn file(&self, directory: &Path, version: OmeZarr, names: &[&str]) -> (PathBuf, String) {
-        match version {
-            OmeZarr::V04 => (directory.join(".zarray"), pretty(&self.version_2())),
-            OmeZarr::V05 => (directory.join("zarr.json"), pretty(&self.version_3(names))),
-        }
-    }
-}
-
 fn pretty(value: &Value) -> String {
     format!("{value:#}\n")
 }
 
+/// Returns the version of Zarr of an output.
+fn version(description: &VolumeDescription) -> ZarrVersion {
+    match description.ome_zarr.unwrap_or_default() {
+        OmeZarr::V04 => ZarrVersion::V2,
+        OmeZarr::V05 => ZarrVersion::V3,
+    }
+}
+
 /// Returns all files of metadata, relative to the directory, and the number of planes of all levels.
 fn metadata(description: &VolumeDescription, run_file: &str) -> (Vec<(PathBuf, String)>, usize) {
-    let version = description.ome_zarr.unwrap_or_default();
-    let multiscales = multiscales(description, version);
-    let mut attributes = match version {
-        OmeZarr::V04 => json!({"multiscales": multiscales}),
-        OmeZarr::V05 => json!({"ome": {"version": "0.5", "multiscales": multiscales}}),
-    };
+    let version = version(description);
+    let mut attributes = image(description).attributes(version);
     attributes["fbp"] = json!(description);
     attributes[RUN_FILE] = json!(run_file);
-    let mut files = match version {
-        OmeZarr::V04 => vec![
-            (PathBuf::from(".zgroup"), pretty(&json!({"zarr_format": 2}))),
-            (PathBuf::from(".zattrs"), pretty(&attributes)),
-        ],
-        OmeZarr::V05 => {
-            let group = json!({"zarr_format": 3, "node_type": "group", "attributes": attributes});
-            vec![(PathBuf::from("zarr.json"), pretty(&group))]
-        }
-    };
-    let kind = match description.dtype {
-        Dtype::F32 => ["f4", "float32"],
-        Dtype::F16 => ["f2", "float16"],
-        Dtype::U16 => ["u2", "uint16"],
-        Dtype::U8 => ["u1", "uint8"],
-    };
-    let mut planes = 0;
-    for (level, shape) in levels(description).into_iter().enumerate() {
+    let group = group_files(version, attributes);
+    let mut files: Vec<_> = group.into_iter().map(|(name, meta)| (PathBuf::from(name), pretty(&meta))).collect();
+    let levels = levels(description);
+    let planes = levels.iter().map(|shape| shape[0]).sum();
+    for (level, shape) in levels.into_iter().enumerate() {
         let chunk = [1, shape[1].min(CHUNK), shape[2].min(CHUNK)];
-        let meta = ArrayMeta { shape: &shape, chunk: &chunk, kind, compression: description.compression };
-        files.push(meta.file(Path::new(&level.to_string()), version, &["z", "y", "x"]));
-        planes += shape[0];
+        let codec = ChunkCodec { compressor: compressor(description.compression), checksum: false };
+        let array = array(version, &shape, &chunk, description.dtype.sample(), codec);
+        files.push(array_file(&level.to_string(), version, &array, &["z", "y", "x"]));
     }
-    let marks =
-        ArrayMeta { shape: &[planes], chunk: &[planes], kind: ["u8", "uint64"], compression: Compression::None };
-    files.push(marks.file(Path::new(MARKS), version, &["plane"]));
+    let marks = array(version, &[planes], &[planes], SampleType::U64, ChunkCodec::default());
+    files.push(array_file(MARKS, version, &marks, &["plane"]));
     (files, planes)
 }
 
-/// Returns the OME-Zarr metadata of the levels, with positions of pixels in the unit of length.
-fn multiscales(description: &VolumeDescription, version: OmeZarr) -> Value {
+/// Returns the metadata of an array that this machine writes.
+fn array(
+    version: ZarrVersion,
+    shape: &[usize],
+    chunk: &[usize],
+    sample: SampleType,
+    codec: ChunkCodec,
+) -> ArrayMetadata {
+    let sides = |sides: &[usize]| sides.iter().map(|&side| side as u64).collect();
+    ArrayMetadata {
+        shape: sides(shape),
+        file: sides(chunk),
+        sample,
+        big_endian: cfg!(target_endian = "big"),
+        codec,
+        shards: None,
+        keys: ChunkKeys::nested(version),
+        fill: json!(0),
+    }
+}
+
+/// Returns the file of the metadata of an array, and its text.
+fn array_file(directory: &str, version: ZarrVersion, array: &ArrayMetadata, names: &[&str]) -> (PathBuf, String) {
+    (Path::new(directory).join(version.array_file()), pretty(&array.to_json(version, names)))
+}
+
+/// Returns the compressor of chunks.
+fn compressor(compression: Compression) -> Option<Compressor> {
+    match compression {
+        // which OME-Zarr outputs do not offer
+        Compression::None | Compression::Lzw => None,
+        Compression::Deflate => Some(Compressor::Gzip),
+        Compression::Zstd => Some(Compressor::Zstd),
+    }
+}
+
+/// Returns the levels of the image, with positions of pixels in the unit of length.
+fn image(description: &VolumeDescription) -> ImageMetadata {
     let (pixel, unit) = description.pixel_size().unwrap_or((1.0, String::new()));
-    let unit = match unit.as_str() {
-        "nm" => Some("nanometer"),
-        "um" => Some("micrometer"),
-        "mm" => Some("millimeter"),
-        "cm" => Some("centimeter"),
-        "m" => Some("meter"),
-        _ => None,
-    };
-    let axis = |name: &str| match unit {
-        Some(unit) => json!({"name": name, "type": "space", "unit": unit}),
-        None => json!({"name": name, "type": "space"}),
-    };
     let step = match description.slices[..] {
         [first, second, ..] => (second - first) as f64,
         _ => 1.0,
     };
+    let steps = [step, 1.0, 1.0];
     let level = |level: usize| {
         let factor = (1u64 << level) as f64;
-        let along = |step: f64| (step * pixel * factor, step * pixel * (factor - 1.0) / 2.0);
-        let [z, y, x] = [along(step), along(1.0), along(1.0)];
-        let mut transformations = vec![json!({"type": "scale", "scale": [z.0, y.0, x.0]})];
-        if level > 0 {
-            transformations.push(json!({"type": "translation", "translation": [z.1, y.1, x.1]}));
-        }
-        json!({"path": level.to_string(), "coordinateTransformations": transformations})
+        let scale = steps.map(|step| step * pixel * factor);
+        let translation = (level > 0).then(|| steps.map(|step| step * pixel * (factor - 1.0) / 2.0));
+        ImageLevel { path: level.to_string(), scale, translation }
     };
-    let datasets: Vec<_> = (0..levels(description).len()).map(level).collect();
-    let axes = [axis("z"), axis("y"), axis("x")];
-    let mut image = json!({"name": "reconstruction", "axes": axes, "datasets": datasets, "type": "mean"});
-    if version == OmeZarr::V04 {
-        image["version"] = json!("0.4");
-    }
-    json!([image])
+    ImageMetadata { unit, levels: (0..levels(description).len()).map(level).collect() }
 }
 
 impl Container for ZarrDirectory {
@@ -201,7 +160,7 @@ impl Container for ZarrDirectory {
             fs::create_dir_all(directory(&file))?;
             fs::write(file, text)?;
         }
-        let file = marks_file(path, description.ome_zarr.unwrap_or_default());
+        let file = marks_file(path, description);
         fs::create_dir_all(directory(&file))?;
         fs::write(file, vec![0; planes * MARK_BYTES])
     }
@@ -252,7 +211,7 @@ impl Container for ZarrDirectory {
                 "has levels with other shapes than its description says; run again without --resume".into(),
             ));
         }
-        let file = marks_file(path, description.ome_zarr.unwrap_or_default());
+        let file = marks_file(path, &description);
         let marks = Marks::new(OpenOptions::new().read(true).write(write).open(file)?, 0);
         Ok(Box::new(OpenZarr { description, levels: arrays, marks }))
     }
@@ -261,11 +220,11 @@ impl Container for ZarrDirectory {
 /// Reports whether a directory contains anything other than metadata, levels and marks, written by another program.
 fn has_others(path: &Path) -> bool {
     let is_level = |name: &str| name.bytes().all(|byte| byte.is_ascii_digit());
-    let is_own = |name: &str| [".zgroup", ".zattrs", "zarr.json", MARKS].contains(&name) || is_level(name);
+    let is_own = |name: &str| [GROUP, ATTRIBUTES, METADATA, MARKS].contains(&name) || is_level(name);
     fs::read_dir(path).is_ok_and(|entries| entries.flatten().any(|entry| !is_own(&entry.file_name().to_string_lossy())))
 }
 
 /// Returns the file of the only chunk of the array of marks.
-fn marks_file(path: &Path, version: OmeZarr) -> PathBuf {
-    path.join(MARKS).join(if version == OmeZarr::V05 { "c/0" } else { "0" })
+fn marks_file(path: &Path, description: &VolumeDescription) -> PathBuf {
+    path.join(MARKS).join(ChunkKeys::nested(version(description)).path([0]))
 }

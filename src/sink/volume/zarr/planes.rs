@@ -1,13 +1,15 @@
 //! Planes of an OME-Zarr: writing and reading of their chunks, and making of coarser planes.
 
 use super::coarser::halve;
+use crate::layout::SampleType;
+use crate::layout::codec::gzip_encoded;
 use crate::sink::compression::Compression;
 use crate::sink::page::EncodedPage;
 use crate::sink::volume::container::{OpenVolume, WrittenSlices};
 use crate::sink::volume::description::VolumeDescription;
 use crate::sink::volume::marks::{Mark, Marks};
+use crate::source::to_f32;
 use crate::source::zarr::{StoredChunk, ZarrArray};
-use crate::source::{SampleType, to_f32};
 use rayon::prelude::*;
 use std::borrow::Cow;
 use std::fs::{self, File, OpenOptions};
@@ -103,7 +105,7 @@ impl OpenZarr {
     fn stored<'a>(&self, chunk: &'a [u8]) -> io::Result<Cow<'a, [u8]>> {
         Ok(match self.description.compression {
             Compression::None => Cow::Borrowed(chunk),
-            Compression::Deflate => Cow::Owned(Compression::gzip(chunk)?),
+            Compression::Deflate => Cow::Owned(gzip_encoded(chunk)?),
             compression => Cow::Owned(compression.compress(chunk)?),
         })
     }

@@ -3,10 +3,10 @@
 //! A chunk consists of blocks of samples, each changed by filters, then compressed by one of several codecs. With more
 //! than one dimension, blocks are boxes of the chunk.
 
-use super::blocks::is_wanted;
 use super::blosc::{BloscCodec, word};
 use super::error::{DecodeError, Decoded};
 use super::shuffle::{bits_back, bytes_back};
+use super::streams::is_wanted;
 use std::ops::Range;
 
 // offsets in the header of a frame, whose numbers are big-endian; of numbers of 8 bytes, those of the lower 4

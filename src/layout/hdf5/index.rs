@@ -1,19 +1,12 @@
-//! Places of the chunks of a dataset, from the index in its file.
+//! Places of the chunks of a dataset, from the index in its file, and where the header of the dataset has its address.
 //!
 //! The index is a B-tree of version 1, a fixed or an extensible array, or missing where chunks follow each other. The
 //! library takes a time to list them that grows with the square of their number.
-//!
-//! Whatever a file contains, time and memory are bounded by its length, as no byte of an index is needed twice.
 
-mod arrays;
-mod btree;
-mod bytes;
-mod checksum;
-mod request;
-
-pub use request::{ChunkIndex, ListedChunk};
-
-use bytes::{IndexBytes, IndexFile, UNDEFINED};
+use super::bytes::{IndexBytes, IndexFile, UNDEFINED};
+use super::request::{ChunkIndex, ListedChunk};
+use super::superblock::Superblock;
+use super::{arrays, btree};
 use std::fs::File;
 
 /// Type of the header message that describes how values are laid out.
@@ -32,10 +25,8 @@ pub fn chunks(file: &File, of: &ChunkIndex) -> Option<Vec<ListedChunk>> {
     if !(2..=3).contains(&of.rank) || of.chunk.contains(&0) {
         return None;
     }
-    let start = file.read(0, 16)?;
-    let sizes = if start.number(8, 1)? < 2 { 13 } else { 9 };
-    // number of bytes of addresses and of lengths
-    if start.number(sizes, 1)? != 8 || start.number(sizes + 1, 1)? != 8 {
+    let start = file.read(0, Superblock::BYTES as u64)?;
+    if !Superblock::parse(start.0.first_chunk()?).is_wide() {
         return None;
     }
     let (_, layout) = layout(&mut file, of.header)?;
@@ -117,12 +108,13 @@ fn layout(file: &mut IndexFile, header: u64) -> Option<(u64, IndexBytes)> {
 /// Returns the chunks of a dataset without an index, which have one size and follow each other, in a file of `length`
 /// bytes.
 fn in_a_row(of: &ChunkIndex, start: u64, length: u64) -> Option<Vec<ListedChunk>> {
-    let (grid, all) = of.grid()?;
+    let grid = of.grid()?;
+    let all = grid.all;
     if all != of.count as u64 || all.checked_mul(of.bytes)? > length || start > UNDEFINED - length {
         return None;
     }
     let chunk = |number| {
-        let first = of.first(number, &grid, 0)?;
+        let first = grid.first(number)?;
         Some(ListedChunk { first, offset: start + number * of.bytes, size: of.bytes, skipped: 0 })
     };
     (0..all).map(chunk).collect()

@@ -1,7 +1,7 @@
 //! Compressors of chunks, and their decoders.
 
-use super::blocks::{block_of, gzip, is_wanted, lz4, take, zlib, zstd, zstd_decoder};
 use super::error::{DecodeError, Decoded};
+use super::streams::{block_of, gzip, is_wanted, lz4, take, zlib, zstd, zstd_decoder};
 use super::{Bitshuffle, blosc, blosc2, lzf};
 use std::ops::Range;
 

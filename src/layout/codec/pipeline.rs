@@ -1,7 +1,9 @@
-//! Filters of HDF5 datasets that this program undoes itself.
+//! Filters of HDF5 datasets that this program undoes itself, and the two that it applies.
 
 use super::shuffle::bytes_back;
+use super::streams::zlib_encoder;
 use super::{BitPacking, Bitshuffle, Compressor, DecodeError, blosc2};
+use std::io::{self, Write};
 use std::ops::Range;
 
 /// Filter that is undone without the HDF5 library.
@@ -92,6 +94,11 @@ impl Pipeline {
         (compress.count() <= 1 && filters.len() <= 32 && size > 0).then_some(Pipeline { filters, size })
     }
 
+    /// Returns the filters shuffle and deflate, which [`shuffled`] applies; `None` for samples of no size.
+    pub fn shuffled(size: usize) -> Option<Pipeline> {
+        Pipeline::new(vec![ChunkFilter::Shuffle, ChunkFilter::Compressed(Compressor::Zlib)], size)
+    }
+
     /// Reports whether there are no filters.
     pub fn is_empty(&self) -> bool {
         self.filters.is_empty()
@@ -134,6 +141,26 @@ impl Pipeline {
         }
         if buffers.bytes.len() == length { Ok(()) } else { Err(DecodeError::Length) }
     }
+}
+
+/// Compresses samples of `size` bytes with the filters of [`Pipeline::shuffled`]: first the first byte of every sample,
+/// then the second, and so on.
+///
+/// # Errors
+/// Errors of the encoder.
+pub fn shuffled(samples: &[u8], size: usize) -> io::Result<Vec<u8>> {
+    /// Number of samples whose bytes are sorted at once.
+    const PIECE: usize = 1 << 16;
+    let mut encoder = zlib_encoder();
+    let mut sorted = Vec::with_capacity(PIECE);
+    for place in 0..size {
+        for piece in samples.chunks(PIECE * size) {
+            sorted.clear();
+            sorted.extend(piece.iter().skip(place).step_by(size));
+            encoder.write_all(&sorted)?;
+        }
+    }
+    encoder.finish()
 }
 
 /// Verifies the checksum at the end and removes it.

@@ -5,7 +5,7 @@ use std::fs::File;
 use std::os::unix::fs::FileExt;
 
 /// Undefined address, which stands for an object that does not exist.
-pub(super) const UNDEFINED: u64 = u64::MAX;
+pub const UNDEFINED: u64 = u64::MAX;
 
 /// File in which an index is read, with the number of bytes that may still be read: no valid index is larger than its
 /// file.

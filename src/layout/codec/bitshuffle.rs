@@ -1,8 +1,8 @@
 //! The filter bitshuffle of HDF5 (32008).
 
-use super::blocks::{block_of, is_wanted, lz4, take, zstd, zstd_decoder};
 use super::error::{DecodeError, Decoded};
 use super::shuffle::bits_back;
+use super::streams::{block_of, is_wanted, lz4, take, zstd, zstd_decoder};
 use std::ops::Range;
 
 /// Compression of the sorted bits of a block.

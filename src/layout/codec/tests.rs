@@ -90,6 +90,28 @@ fn every_compressor_gives_the_values_back() {
     }
 }
 
+/// What the program's own encoders write, its decoders read; pieces of sorted bytes are shorter than the last chunk.
+#[test]
+fn encoded_bytes_are_decoded() {
+    for (size, count) in [(1, 1), (2, 1000), (4, 70_000), (8, 3)] {
+        let data = samples(size, count);
+        for (compressor, stored) in [
+            (Compressor::Gzip, gzip_encoded(&data)),
+            (Compressor::Zlib, zlib_encoded(&data)),
+            (Compressor::Zstd, zstd_encoded(&data)),
+        ] {
+            assert!(decoded(compressor, &stored.unwrap(), data.len()).as_ref() == Ok(&data), "{compressor:?} {count}");
+        }
+        let lzw = lzw_encoded(&data).unwrap();
+        let mut decoder = weezl::decode::Decoder::with_tiff_size_switch(weezl::BitOrder::Msb, 8);
+        assert!(decoder.decode(&lzw).unwrap() == data, "{count}");
+        let mut buffers = DecodeBuffers::default();
+        buffers.bytes = shuffled(&data, size).unwrap();
+        Pipeline::shuffled(size).unwrap().decode(0, &mut buffers, data.len(), &(0..data.len())).unwrap();
+        assert!(buffers.bytes == data, "{size} {count}");
+    }
+}
+
 /// Only the wanted bytes are compared, as the bytes of other blocks are undefined.
 #[test]
 fn wanted_bytes_are_right() {

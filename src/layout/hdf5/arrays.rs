@@ -2,7 +2,7 @@
 //! datasets that may grow along one dimension. Both have an element for every chunk, in the order of their positions.
 
 use super::bytes::{IndexBytes, IndexFile, UNDEFINED, number};
-use super::request::{ChunkIndex, ListedChunk};
+use super::request::{ChunkGrid, ChunkIndex, ListedChunk};
 
 /// Number of bytes of an address.
 const ADDRESS: u64 = 8;
@@ -17,35 +17,52 @@ const BITS: u64 = 32;
 /// State of reading elements one after another.
 struct ElementWalk<'a, 'b> {
     file: &'a mut IndexFile<'b>,
-    of: &'a ChunkIndex,
+    /// Number of bytes of a chunk before filters.
+    chunk_bytes: u64,
     /// Address of the header of the array.
     header: u64,
+    element: ElementForm,
+    /// Chunks of the elements.
+    grid: ChunkGrid,
+    /// Number of the next element.
+    next: u64,
+    found: Vec<ListedChunk>,
+}
+
+/// Form of the elements of an array.
+#[derive(Clone, Copy)]
+struct ElementForm {
     /// Kind of elements: 0 for addresses only, 1 with sizes and skipped filters.
     kind: u64,
     /// Number of bytes of an element.
     width: u64,
-    /// Number of chunks along each dimension.
-    grid: [u64; 3],
-    /// Dimension along which the number of an element grows slowest.
-    slowest: usize,
-    /// Number of the next element.
-    next: u64,
-    /// Number of all elements that may be used.
-    all: u64,
-    found: Vec<ListedChunk>,
+}
+
+impl ElementForm {
+    /// Returns a form that is known: an address; with filters also a size of up to 8 bytes and the mask of skipped
+    /// filters.
+    fn known(kind: u64, width: u64) -> Option<ElementForm> {
+        let known = match kind {
+            0 => width == ADDRESS,
+            1 => (ADDRESS + 5..=ADDRESS + 12).contains(&width),
+            _ => false,
+        };
+        known.then_some(ElementForm { kind, width })
+    }
 }
 
 /// Returns the chunks in the fixed array whose header is at the address `header`.
 pub(super) fn fixed(file: &mut IndexFile, of: &ChunkIndex, header: u64) -> Option<Vec<ListedChunk>> {
     let head = file.read_checked(header, 28)?;
     let (width, bits, elements) = (head.number(6, 1)?, head.number(7, 1)?, head.number(8, 8)?);
-    let (grid, all) = of.grid()?;
+    let grid = of.grid()?;
     let own = head.0.starts_with(b"FAHD") && head.number(4, 1)? == 0;
-    if !own || elements != all || of.limits.contains(&None) || bits > BITS {
+    if !own || elements != grid.all || of.limits.contains(&None) || bits > BITS {
         return None;
     }
     let block = head.number(16, 8)?;
-    let mut walk = ElementWalk::new(file, of, header, (head.number(5, 1)?, width), (grid, 0, all))?;
+    let element = ElementForm::known(head.number(5, 1)?, width)?;
+    let mut walk = ElementWalk { file, chunk_bytes: of.bytes, header, element, grid, next: 0, found: Vec::new() };
     let page = 1 << bits;
     if block == UNDEFINED {
         walk.skip(elements);
@@ -68,22 +85,20 @@ pub(super) fn extensible(file: &mut IndexFile, of: &ChunkIndex, header: u64) -> 
         return None;
     }
     let form = ExtensibleForm::read(&head)?;
-    let (mut grid, across) = of.grid()?;
-    grid[slowest] = of.shape[slowest].div_ceil(of.chunk[slowest].max(1));
-    let all = across.checked_mul(grid[slowest])?;
-    let mut walk = ElementWalk::new(file, of, header, (head.number(5, 1)?, head.number(6, 1)?), (grid, slowest, all))?;
+    let (grid, element) = (of.grid()?, ElementForm::known(head.number(5, 1)?, head.number(6, 1)?)?);
+    let mut walk = ElementWalk { file, chunk_bytes: of.bytes, header, element, grid, next: 0, found: Vec::new() };
     let supers = form.supers - form.direct_supers;
     let index = head.number(60, 8)?;
     if index == UNDEFINED {
         return Some(walk.found);
     }
-    let index = walk.read(index, b"EAIB", form.own * walk.width + (form.direct + supers) * ADDRESS + SUM)?;
-    let addresses = PREFIX as usize + (form.own * walk.width) as usize;
+    let index = walk.read(index, b"EAIB", form.own * walk.element.width + (form.direct + supers) * ADDRESS + SUM)?;
+    let addresses = PREFIX as usize + (form.own * walk.element.width) as usize;
     walk.take(index.0.get(PREFIX as usize..addresses)?)?;
     let mut addresses = (addresses..).step_by(ADDRESS as usize);
     for number in 0..form.supers {
         let (blocks, elements) = (form.blocks(number), form.elements(number));
-        if walk.next >= walk.all {
+        if walk.next >= walk.grid.all {
             break;
         }
         if number >= form.direct_supers {
@@ -161,7 +176,7 @@ impl ExtensibleForm {
         let written = head.0.get(written.start as usize..written.end as usize)?;
         for (block, address) in (0..blocks).zip(addresses) {
             match head.number(address, 8)? {
-                _ if walk.next >= walk.all => break,
+                _ if walk.next >= walk.grid.all => break,
                 UNDEFINED => walk.skip(elements),
                 at if pages == 0 => walk.block(at, b"EADB", self.offset, elements)?,
                 at => {
@@ -175,35 +190,18 @@ impl ExtensibleForm {
     }
 }
 
-impl<'a, 'b> ElementWalk<'a, 'b> {
-    /// Creates the state for elements of this kind and width in bytes, one for each of `all` chunks of a grid.
-    fn new(
-        file: &'a mut IndexFile<'b>,
-        of: &'a ChunkIndex,
-        header: u64,
-        (kind, width): (u64, u64),
-        (grid, slowest, all): ([u64; 3], usize, u64),
-    ) -> Option<ElementWalk<'a, 'b>> {
-        // an address; with filters also a size of up to 8 bytes and the mask of skipped filters
-        let known = match kind {
-            0 => width == ADDRESS,
-            1 => (ADDRESS + 5..=ADDRESS + 12).contains(&width),
-            _ => false,
-        };
-        let found = Vec::new();
-        known.then_some(ElementWalk { file, of, header, kind, width, grid, slowest, next: 0, all, found })
-    }
-
+impl ElementWalk<'_, '_> {
     /// Reads a block of the array with `rest` bytes after its prefix, the last of which are a checksum.
     fn read(&mut self, at: u64, signature: &[u8; 4], rest: u64) -> Option<IndexBytes> {
         let block = self.file.read_checked(at, PREFIX + rest)?;
-        let own = block.0.starts_with(signature) && block.number(4, 1)? == 0 && block.number(5, 1)? == self.kind;
+        let own =
+            block.0.starts_with(signature) && block.number(4, 1)? == 0 && block.number(5, 1)? == self.element.kind;
         (own && block.number(6, 8)? == self.header).then_some(block)
     }
 
     /// Reads the elements of a block without pages, which begin `before` bytes after its prefix.
     fn block(&mut self, at: u64, signature: &[u8; 4], before: u64, elements: u64) -> Option<()> {
-        let length = elements.checked_mul(self.width)?;
+        let length = elements.checked_mul(self.element.width)?;
         let block = self.read(at, signature, length.checked_add(before + SUM)?)?;
         self.take(block.0.get((PREFIX + before) as usize..(PREFIX + before + length) as usize)?)
     }
@@ -213,9 +211,9 @@ impl<'a, 'b> ElementWalk<'a, 'b> {
         let (mut at, mut left) = (start, elements);
         for number in 0..elements.div_ceil(page) {
             let own = left.min(page);
-            let length = own.checked_mul(self.width)?;
+            let length = own.checked_mul(self.element.width)?;
             match written(number) {
-                _ if self.next >= self.all => break,
+                _ if self.next >= self.grid.all => break,
                 false => self.skip(own),
                 true => {
                     let block = self.file.read_checked(at, length + SUM)?;
@@ -233,17 +231,17 @@ impl<'a, 'b> ElementWalk<'a, 'b> {
     }
 
     fn take(&mut self, bytes: &[u8]) -> Option<()> {
-        for element in bytes.chunks_exact(self.width as usize) {
+        for element in bytes.chunks_exact(self.element.width as usize) {
             let offset = number(element, 0, 8)?;
-            if self.next < self.all && offset != UNDEFINED {
-                let (size, skipped) = match self.kind {
-                    0 => (self.of.bytes, 0),
+            if self.next < self.grid.all && offset != UNDEFINED {
+                let (size, skipped) = match self.element.kind {
+                    0 => (self.chunk_bytes, 0),
                     _ => {
-                        let end = self.width as usize - 4;
+                        let end = self.element.width as usize - 4;
                         (number(element, 8, end - 8)?, number(element, end, 4)? as u32)
                     }
                 };
-                let first = self.of.first(self.next, &self.grid, self.slowest)?;
+                let first = self.grid.first(self.next)?;
                 self.found.push(ListedChunk { first, offset, size, skipped });
             }
             self.next = self.next.saturating_add(1);

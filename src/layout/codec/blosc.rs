@@ -1,8 +1,8 @@
 //! Containers of Blosc 1: blocks of samples whose bytes or bits are sorted, compressed by one of several codecs.
 
-use super::blocks::{is_wanted, lz4, zlib, zstd, zstd_decoder};
 use super::error::{DecodeError, Decoded};
 use super::shuffle::{bits_back, bytes_back};
+use super::streams::{is_wanted, lz4, zlib, zstd, zstd_decoder};
 use std::ops::Range;
 
 /// Bytes of the header.
