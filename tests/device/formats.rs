@@ -4,7 +4,6 @@
 use crate::support::all_bytes;
 use crate::support::cli::{Lab, Pages, Scan, assert_no_panic, text};
 use crate::support::skip::skipped;
-use fbp::files::NpyHeader;
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use std::fs;
@@ -557,54 +556,4 @@ fn others_are_kept_away() {
         assert_eq!(lab.read_text("r.zarr/mine.txt"), "mine");
         remove(&lab, "r.zarr");
     }
-}
-
-/// `--raw`, EDF, NumPy and Zarr lead to the slices of the same projections as TIFF, with fields, in parts and on all threads.
-#[test]
-fn other_inputs_lead_to_the_same_slices() {
-    let lab = Lab::new();
-    let scan = Scan { slices: 6, ..TALL };
-    let counts = scan.sinograms().transposed().map(|line| (100.0 + 20_000.0 * (-line / 40.0).exp()).round());
-    let flats = Pages { pages: vec![vec![20_100.0; 6 * 32]; 2], ..counts.clone() };
-    let darks = Pages { pages: vec![vec![100.0; 6 * 32]], ..counts.clone() };
-    for (name, pages) in [("p", &counts), ("f", &flats), ("d", &darks)] {
-        lab.write(name, name, pages);
-        let samples = |pages: &Pages| pages.pages.iter().flatten().flat_map(|&v| (v as u16).to_be_bytes()).collect();
-        let samples: Vec<u8> = samples(pages);
-        fs::write(lab.path(format!("{name}.raw")), [vec![7; 3], samples.clone()].concat()).unwrap();
-        let header = NpyHeader::new(">u2", &[pages.pages.len(), 6, 32]).bytes();
-        fs::write(lab.path(format!("{name}.npy")), [header, samples.clone()].concat()).unwrap();
-        lab.directory(&format!("{name}-edf"));
-        for (number, frame) in samples.chunks(2 * 6 * 32).enumerate() {
-            let lines = "{\nByteOrder = HighByteFirst ;\nDataType = UnsignedShort ;\nDim_1 = 32 ;\nDim_2 = 6 ;\n";
-            let header = format!("{lines:510}}}\n");
-            fs::write(lab.path(format!("{name}-edf/{number}.edf")), [header.as_bytes(), frame].concat()).unwrap();
-        }
-    }
-    lab.ok("preprocess --projections p --output p.zarr");
-    let run = "--flats f --darks d --center 15.2 --device cpu";
-    let expected = lab.slices(&format!("--projections p {run}"), "expected");
-    let raw = "--flats f.raw,32x6x2,u16be,3 --darks d.raw,32x6x1,u16be,3 --center 15.2 --device cpu";
-    assert_eq!(lab.slices(&format!("--raw p.raw,32x6x16,u16be,3 {raw}"), "raw"), expected);
-    let edf = "--flats f-edf --darks d-edf --center 15.2 --device cpu";
-    assert_eq!(lab.slices(&format!("--projections p-edf {edf}"), "edf"), expected);
-    let npy = "--flats f.npy --darks d.npy --center 15.2 --device cpu";
-    assert_eq!(lab.slices(&format!("--projections p.npy {npy}"), "npy"), expected);
-    assert_eq!(lab.slices(&format!("--projections p.zarr {run}"), "zarr"), expected);
-    lab.ok("reconstruct --config raw/fbp-run.toml --output again --device cpu");
-    assert_eq!(lab.read("again"), expected);
-    // a device that corrects rows takes frames of compressed chunks as a whole
-    let take = |input: &str| {
-        let run = format!("--projections {input} --center 15.2 --profile default --slices-per-pass 1");
-        let plan = lab.ok(&format!("reconstruct {run} --dry-run --output plan")).0;
-        let whole = plan.lines().any(|line| line.contains("a block of rows"));
-        (lab.slices(&run, &format!("of-{input}")), whole)
-    };
-    lab.ok(&format!("reconstruct --projections p {run} --output plain.zarr"));
-    lab.ok(&format!("reconstruct --projections p {run} --output zstd.zarr --compression zstd"));
-    let (plain, false) = take("plain.zarr") else { panic!("frames as a whole without need") };
-    assert_eq!(take("zstd.zarr"), (plain, true));
-    lab.fails("reconstruct --raw p.raw,32x6,u16be --output out", 2, &["--raw", "FILE,WxHxN,TYPE"]);
-    lab.fails("reconstruct --raw p.raw,32x6x99,u16be --output out", 3, &["--raw", "p.raw", "too few", "99 frames"]);
-    lab.fails("reconstruct --raw p.raw,32x6x16,u16be --projections p --output out", 2, &["--raw", "--projections"]);
 }

@@ -358,7 +358,9 @@ fn a_glob_without_quotes_gets_a_hint() {
     ] {
         lab.fails(&args, 2, &["unexpected argument", "the shell", "in quotes"]);
     }
-    let other = lab.fails("center --sinograms sin nowhere.tif", 2, &["unexpected argument"]);
+    let two = lab.fails(&format!("center --projections {} {}", names[0], names[1]), 2, &["SCAN", "--projections"]);
+    assert!(two.contains("give the scan once; a glob needs quotes"), "{two}");
+    let other = lab.fails("info sin nowhere.tif", 2, &["unexpected argument"]);
     assert!(!other.contains("the shell"), "{other}");
 }
 

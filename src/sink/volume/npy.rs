@@ -29,7 +29,7 @@ pub(super) struct NpyFile;
 
 /// Returns the description in a file that this program wrote.
 pub fn describe(path: &Path) -> Option<VolumeDescription> {
-    Some(Contents::read(&open_regular(path).ok()?).ok()?.description)
+    Some(NpyContents::read(&open_regular(path).ok()?).ok()?.description)
 }
 
 fn invalid(why: &str) -> io::Error {
@@ -56,14 +56,14 @@ fn marks_offset(description: &VolumeDescription) -> io::Result<u64> {
 }
 
 /// What a file contains beside its array.
-struct Contents {
+struct NpyContents {
     description: VolumeDescription,
     run_file: String,
     marks: u64,
 }
 
-impl Contents {
-    fn read(file: &File) -> io::Result<Contents> {
+impl NpyContents {
+    fn read(file: &File) -> io::Result<NpyContents> {
         let foreign = || invalid("is not a NumPy file of fbp, or is damaged; run again without --resume");
         let length = file.metadata()?.len();
         let footer = length.checked_sub(FOOTER).ok_or_else(foreign)?;
@@ -85,7 +85,7 @@ impl Contents {
         if marks.checked_add((description.slices.len() * MARK_BYTES) as u64) != Some(at) {
             return Err(invalid("has another length than its description says; run again without --resume"));
         }
-        Ok(Contents { description, run_file: String::from_utf8_lossy(&run_file).into_owned(), marks })
+        Ok(NpyContents { description, run_file: String::from_utf8_lossy(&run_file).into_owned(), marks })
     }
 }
 
@@ -117,7 +117,7 @@ impl Container for NpyFile {
 
     fn is_as_made(&self, path: &Path, description: &VolumeDescription) -> io::Result<bool> {
         let file = open_regular(path)?;
-        let contents = Contents::read(&file)?;
+        let contents = NpyContents::read(&file)?;
         let expected = header(description).bytes();
         let mut found = vec![0; expected.len()];
         file.read_exact_at(&mut found, 0)?;
@@ -132,7 +132,7 @@ impl Container for NpyFile {
         open_regular(path)?;
         let open = || OpenOptions::new().read(true).write(write).open(path);
         let file = open()?;
-        let Contents { description, marks, .. } = Contents::read(&file)?;
+        let NpyContents { description, marks, .. } = NpyContents::read(&file)?;
         Ok(Box::new(OpenNpy {
             start: header(&description).start as u64,
             marks: Marks::new(open()?, marks),
