@@ -1,9 +1,10 @@
 //! The examples that `--help` of every command shows run as they are shown.
 
-use super::{alone, file, volume};
+use super::{alone, file, list, unit, volume};
 use crate::support::cli::Lab;
 use clap::CommandFactory;
 use fbp::cli::Cli;
+use hdf5_metno::File;
 
 /// Commands that look at a device for minutes; tests of their own run them, so here the examples are only parsed.
 const SLOW: &[&str] = &["doctor", "bench", "tune"];
@@ -25,6 +26,12 @@ fn run(lab: &Lab, example: &str) {
     assert!(output.status.success(), "{example}\n{}", String::from_utf8_lossy(&output.stderr));
 }
 
+/// Angles over half a turn.
+fn even_angles(scan: &File, count: usize) {
+    let angles = fbp::geometry::even_angles(0.0, 180.0, count);
+    unit(&list(scan, "/exchange/theta", &angles), "degrees");
+}
+
 #[test]
 fn examples_of_all_commands_run() {
     let _alone = alone();
@@ -33,6 +40,7 @@ fn examples_of_all_commands_run() {
     for command in ["phantom", "reconstruct", "batch", "center", "preprocess", "report", "compare", "info"] {
         if command == "reconstruct" {
             let scan = file(&lab, "scan.h5");
+            even_angles(&scan, 96);
             for (stack, name) in [("proj", "data"), ("flats", "data_white"), ("darks", "data_dark")] {
                 volume(&scan, &format!("/exchange/{name}"), &lab.read(stack), |v| v as u16);
             }
@@ -71,6 +79,7 @@ fn a_scan_needs_no_flag() {
     lab.ok("phantom --size 32 --projections 40 --slices 2 --as projections --output proj");
     {
         let scan = file(&lab, "scan.h5");
+        even_angles(&scan, 40);
         volume(&scan, "/exchange/data", &lab.read("proj"), |v| v);
     }
     let flags = "--center 15.5 --hdf5-data /exchange/data";
