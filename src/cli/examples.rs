@@ -32,7 +32,8 @@ pub(super) const PHANTOM: &str = "\
   fbp phantom --size 64 --projections 96 --slices 4 --output sinos/ --truth truth.tif
   fbp phantom --size 64 --projections 96 --slices 4 --as projections --scale 0.02 --photons 5000 \\
       --output proj/ --flats flats/ --darks darks/
-  fbp phantom --size 64 --projections 96 --kind asymmetric --noise 0.01 --center 30.25 --output shifted/";
+  fbp phantom --size 64 --projections 96 --kind asymmetric --noise 0.01 --center 30.25 \\
+      --output shifted/";
 
 pub(super) const COMPARE: &str = "\
   fbp compare slices/ reference/

@@ -165,24 +165,26 @@ pub fn parse(words: impl Iterator<Item = OsString>) -> Result<Cli, clap::Error> 
 
 /// The same error, with a hint where a shell seems to have put names of files in the place of a glob.
 fn with_hint(mut error: clap::Error) -> clap::Error {
-    let word = match error.get(ContextKind::InvalidArg) {
-        Some(ContextValue::String(word)) => word.clone(),
-        _ => return error,
-    };
-    let is_extra = match error.kind() {
-        ErrorKind::UnknownArgument => !word.starts_with('-') && Path::new(&word).exists(),
-        // two files in the place of a glob: the second is taken for the scan
-        ErrorKind::ArgumentConflict => word == "[SCAN]",
+    let names = |kind, is: &dyn Fn(&str) -> bool| match error.get(kind) {
+        Some(ContextValue::String(word)) => is(word),
+        Some(ContextValue::Strings(words)) => words.iter().any(|word| is(word)),
         _ => false,
     };
-    if is_extra {
-        let hint = if error.kind() == ErrorKind::ArgumentConflict {
-            "give the scan once; a glob needs quotes, as in 'scan/p_*.tif'"
-        } else {
+    let is_file = |word: &str| !word.starts_with('-') && Path::new(word).exists();
+    let is_scan = |word: &str| word == "[SCAN]";
+    let hint = match error.kind() {
+        ErrorKind::UnknownArgument if names(ContextKind::InvalidArg, &is_file) => {
             "the shell has put the names of files in the place of a glob; put the glob in quotes, as in 'scan/p_*.tif'"
-        };
-        error.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![hint.into()]));
-    }
+        }
+        // of two files in the place of a glob, the second is taken for the scan
+        ErrorKind::ArgumentConflict
+            if [ContextKind::InvalidArg, ContextKind::PriorArg].iter().any(|kind| names(*kind, &is_scan)) =>
+        {
+            "give the scan once; a glob needs quotes, as in 'scan/p_*.tif'"
+        }
+        _ => return error,
+    };
+    error.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![hint.into()]));
     error
 }
 
