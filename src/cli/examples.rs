@@ -4,14 +4,19 @@ use super::help::EXIT_CODES;
 
 pub(super) const RECONSTRUCT: &str = "\
   fbp reconstruct scan.h5 --center auto --output slices/
-  fbp reconstruct --projections proj/ --flats flats/ --darks darks/ --center auto --stripes dead,titarenko \\
-      --dtype u16 --output slices.h5 --report run.html
-  fbp reconstruct --sinograms sinos/ --center 31.5 --rows 1..3 --filter hann --output 'out/r-%05i.tif'";
+  fbp reconstruct --projections proj/ --flats flats/ --darks darks/ \\
+      --center auto --stripes dead,titarenko --dtype u16 --output slices.h5 \\
+      --report run.html
+  fbp reconstruct --sinograms sinos/ --center 31.5 --rows 1..3 --filter hann \\
+      --output 'out/r-%05i.tif'";
 
 pub(super) const SCANS: &str = "\
-  fbp batch 'scan*.h5' --center auto --output 'rec/{name}' --report 'rec/{name}.html'
-  fbp batch 'scan*.h5' --center auto --scans scans.csv --output 'rec/{name}' --resume
-  fbp batch sinos/ shifted/ --as sinograms --output 'volumes/{name}.h5' --shard 0/2";
+  fbp batch 'scan*.h5' --center auto --output 'rec/{name}' \\
+      --report 'rec/{name}.html'
+  fbp batch 'scan*.h5' --center auto --scans scans.csv --output 'rec/{name}' \\
+      --resume
+  fbp batch sinos/ shifted/ --as sinograms --output 'volumes/{name}.h5' \\
+      --shard 0/2";
 
 pub(super) const CENTER: &str = "\
   fbp center scan.h5
@@ -20,8 +25,10 @@ pub(super) const CENTER: &str = "\
 
 pub(super) const PREPROCESS: &str = "\
   fbp preprocess scan.h5 --remove-outliers 3,500 --output corrected/
-  fbp preprocess --sinograms sinos/ --stripes dead,wavelet:sigma=1 --output cleaned/
-  fbp preprocess --projections proj/ --flats flats/ --darks darks/ --rows 1..3 --output rows.h5";
+  fbp preprocess --sinograms sinos/ --stripes dead,wavelet:sigma=1 \\
+      --output cleaned/
+  fbp preprocess --projections proj/ --flats flats/ --darks darks/ \\
+      --rows 1..3 --output rows.h5";
 
 pub(super) const REPORT: &str = "\
   fbp report slices/ --output slices.html
@@ -29,15 +36,17 @@ pub(super) const REPORT: &str = "\
   fbp report slices/fbp-run.toml --output again.html";
 
 pub(super) const PHANTOM: &str = "\
-  fbp phantom --size 64 --projections 96 --slices 4 --output sinos/ --truth truth.tif
-  fbp phantom --size 64 --projections 96 --slices 4 --as projections --scale 0.02 --photons 5000 \\
-      --output proj/ --flats flats/ --darks darks/
-  fbp phantom --size 64 --projections 96 --kind asymmetric --noise 0.01 --center 30.25 \\
-      --output shifted/";
+  fbp phantom --size 64 --projections 96 --slices 4 --output sinos/ \\
+      --truth truth.tif
+  fbp phantom --size 64 --projections 96 --slices 4 --as projections \\
+      --scale 0.05 --photons 50000 --output proj/ --flats flats/ \\
+      --darks darks/
+  fbp phantom --size 64 --projections 96 --kind asymmetric --noise 0.01 \\
+      --center 30.25 --output shifted/";
 
 pub(super) const COMPARE: &str = "\
   fbp compare slices/ reference/
-  fbp compare slices/ truth.tif --mask 0.9 --tolerance 0.3
+  fbp compare slices/ truth.tif --mask 0.9 --tolerance 0.5
   fbp compare slices/ reference/ --json";
 
 pub(super) const INFO: &str = "\
@@ -56,7 +65,8 @@ pub(super) const PROFILES: &str = "\
 
 pub(super) const KERNEL: &str = "\
   fbp kernel --profile nvidia-hopper
-  fbp kernel --profile cpu --interpolation nearest --mode fast --slices-per-pass 16
+  fbp kernel --profile cpu --interpolation nearest --mode fast \\
+      --slices-per-pass 16
   fbp kernel --profile default --every kernels/";
 
 pub(super) const MODEL: &str = "\
