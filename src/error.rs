@@ -57,6 +57,9 @@ pub fn first_error(log: &str) -> &str {
     lines.find(|line| line.to_lowercase().contains("error")).unwrap_or(first)
 }
 
+/// Error of any type, to which context is added further up.
+pub type BoxedError = Box<dyn std::error::Error + Send + Sync>;
+
 /// Result with this crate's [`Error`].
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
@@ -105,3 +108,122 @@ impl Error {
         Error::Profile { name: name.to_owned(), message: message.into() }
     }
 }
+
+/// What a message leads to: an error and its exit code, or only a warning.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Cause {
+    Usage,
+    Input,
+    Device,
+    Memory,
+    NoCorrectKernel,
+    Output,
+    Interrupted,
+    CheckFailed,
+    /// Not an error: the run continues.
+    Warning,
+}
+
+/// A message as docs/messages.md lists it. Names in braces stand for the values of its fields.
+#[derive(Clone, Copy, Debug)]
+pub struct CatalogueEntry {
+    pub cause: Cause,
+    /// What is wrong.
+    pub problem: &'static str,
+    /// What to do; empty where the problem states what is legal.
+    pub advice: &'static str,
+    /// Source file that declares it.
+    pub file: &'static str,
+}
+
+/// All messages that [`messages!`] declares, an element for each use of it, in no particular order.
+#[linkme::distributed_slice]
+pub static CATALOGUE: [&'static [CatalogueEntry]];
+
+/// A message whose text is declared by [`messages!`].
+pub trait Message: std::error::Error {
+    /// Returns what is wrong.
+    fn problem(&self) -> String;
+
+    /// Returns what to do; nothing where the problem states what is legal.
+    fn advice(&self) -> String;
+}
+
+/// Declares messages with the same cause: an enum with a variant for each, its fields, what is wrong, and after a
+/// semicolon what to do. The texts may name the fields, as in `format!`. The advice may be left out only where the
+/// problem itself states what is legal.
+///
+/// The enum is a [`Message`], has a `Display`, and becomes an [`Error`] of its cause.
+macro_rules! messages {
+    (
+        $(#[$doc:meta])*
+        $visibility:vis enum $name:ident: $cause:ident {
+            $(
+                $(#[$about:meta])*
+                $variant:ident $({ $($field:ident: $type:ty),+ $(,)? })? => $problem:literal $(; $advice:literal)?
+            ),+ $(,)?
+        }
+    ) => {
+        $(#[$doc])*
+        #[derive(Debug)]
+        $visibility enum $name {
+            $($(#[$about])* $variant $({ $($field: $type),+ })?),+
+        }
+
+        impl $crate::error::Message for $name {
+            fn problem(&self) -> String {
+                match self {
+                    $(Self::$variant $({ $($field),+ })? => {
+                        $($(let _ = $field;)+)?
+                        format!($problem)
+                    })+
+                }
+            }
+
+            fn advice(&self) -> String {
+                match self {
+                    $(Self::$variant $({ $($field),+ })? => {
+                        $($(let _ = $field;)+)?
+                        String::new() $(+ &format!($advice))?
+                    })+
+                }
+            }
+        }
+
+        impl ::std::fmt::Display for $name {
+            fn fmt(&self, f: &mut ::std::fmt::Formatter) -> ::std::fmt::Result {
+                let (problem, advice) = ($crate::error::Message::problem(self), $crate::error::Message::advice(self));
+                f.write_str(&problem)?;
+                match advice.is_empty() {
+                    true => Ok(()),
+                    false => write!(f, "; {advice}"),
+                }
+            }
+        }
+
+        impl ::std::error::Error for $name {}
+
+        $crate::error::messages!(@error $cause $name);
+
+        const _: () = {
+            use $crate::error::{CATALOGUE, CatalogueEntry, Cause};
+
+            #[linkme::distributed_slice(CATALOGUE)]
+            static ENTRIES: &[CatalogueEntry] = &[$(CatalogueEntry {
+                cause: Cause::$cause,
+                problem: $problem,
+                advice: concat!($($advice)?),
+                file: file!(),
+            }),+];
+        };
+    };
+    (@error Warning $name:ident) => {};
+    (@error $cause:ident $name:ident) => {
+        impl From<$name> for $crate::error::Error {
+            fn from(message: $name) -> Self {
+                $crate::error::Error::$cause(message.to_string())
+            }
+        }
+    };
+}
+pub(crate) use messages;

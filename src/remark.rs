@@ -1,5 +1,6 @@
 //! Remarks for the user about a run: notes, and reasons to doubt its result.
 
+use crate::error::Message;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use strum::{Display, VariantArray};
@@ -54,6 +55,11 @@ pub struct Doubt {
 impl Doubt {
     pub fn new(name: DoubtKind, what: impl Into<String>, advice: impl Into<String>) -> Doubt {
         Doubt { name, what: what.into(), advice: advice.into() }
+    }
+
+    /// Returns the doubt that a message declares.
+    pub fn of(name: DoubtKind, message: &impl Message) -> Doubt {
+        Doubt { name, what: message.problem(), advice: message.advice() }
     }
 }
 

@@ -1,9 +1,34 @@
 //! `--shard`: the share of a run's slices that one of several jobs computes.
 
-use crate::error::{Error, Result};
+use crate::error::{Result, messages};
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::ops::Range;
+
+messages! {
+    /// What is wrong with `--shard`.
+    enum ShardError: Usage {
+        Missing { index: usize, count: usize } =>
+            "--shard: {index}/{count} does not exist";
+            "count shards from 0, so that the last one of N is N-1/N",
+        Malformed { text: String } => "--shard: `{text}` is neither I/N, such as 0/8, nor auto",
+        NotANumber { variable: String, text: String } => "--shard auto: {variable} is `{text}`, expected a number"; "give I/N",
+        Incomplete { present: &'static str, missing: String } =>
+            "--shard auto: {present} is set, but {missing} is not"; "give I/N",
+        Uneven { task: usize, count: usize, first: usize, last: usize, step: usize } =>
+            "--shard auto: task {task} of the {count} tasks from {first} to {last} in steps of {step}: these are not numbers in \
+             even steps";
+            "use an --array such as 0-7, or give I/N",
+        NotInSlurm =>
+            "--shard auto: neither SLURM_ARRAY_TASK_ID nor SLURM_PROCID is set";
+            "run it in a Slurm job array or with srun, or give I/N",
+        RankTooLarge { rank: usize, tasks: usize } =>
+            "--shard auto: SLURM_PROCID {rank} is not below SLURM_NTASKS {tasks}"; "give I/N",
+        BatchScript { tasks: usize } =>
+            "--shard auto: this is the batch script itself, one process for {tasks} tasks";
+            "start fbp with srun, or give I/N",
+    }
+}
 
 /// Share `index` of `count` shares, counted from 0.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -22,23 +47,22 @@ impl Shard {
         let parts = text.split_once('/').and_then(|(index, count)| Some((number(index)?, number(count)?)));
         match parts {
             Some((index, count)) if index < count => Ok(Shard { index, count }),
-            Some((index, count)) => Err(Error::usage(format!(
-                "--shard: {index}/{count} does not exist; count shards from 0, so that the last one of N is N-1/N"
-            ))),
-            None => Err(Error::usage(format!("--shard: `{text}` is neither I/N, such as 0/8, nor auto"))),
+            Some((index, count)) => Err(ShardError::Missing { index, count }.into()),
+            None => Err(ShardError::Malformed { text: text.into() }.into()),
         }
     }
 
     /// Returns the share of this task in a Slurm job array, or of this rank among those started by srun.
     fn of_slurm(variable: impl Fn(&str) -> Option<String>) -> Result<Shard> {
         let optional = |name: &str| -> Result<Option<usize>> {
-            let wrong =
-                |text: &str| Error::usage(format!("--shard auto: {name} is `{text}`, expected a number; give I/N"));
-            variable(name).map(|text| text.trim().parse().map_err(|_| wrong(&text))).transpose()
+            let Some(text) = variable(name) else { return Ok(None) };
+            match text.trim().parse() {
+                Ok(number) => Ok(Some(number)),
+                Err(_) => Err(ShardError::NotANumber { variable: name.into(), text }.into()),
+            }
         };
-        let needed = |name: &str, beside: &str| -> Result<usize> {
-            optional(name)?
-                .ok_or_else(|| Error::usage(format!("--shard auto: {beside} is set, but {name} is not; give I/N")))
+        let needed = |name: &str, present: &'static str| -> Result<usize> {
+            optional(name)?.ok_or_else(|| ShardError::Incomplete { present, missing: name.into() }.into())
         };
         if let Some(id) = optional("SLURM_ARRAY_TASK_ID")? {
             let [first, last, count] =
@@ -49,29 +73,18 @@ impl Shard {
             let even = last.checked_sub(first).is_some_and(|past| past / step + 1 == count);
             return match index {
                 Some(index) if even && index < count => Ok(Shard { index, count }),
-                _ => Err(Error::usage(format!(
-                    "--shard auto: task {id} of the {count} tasks from {first} to {last} in steps of {step}: these are \
-                     not numbers in even steps; use an --array such as 0-7, or give I/N"
-                ))),
+                _ => Err(ShardError::Uneven { task: id, count, first, last, step }.into()),
             };
         }
         let Some(index) = optional("SLURM_PROCID")? else {
-            return Err(Error::usage(
-                "--shard auto: neither SLURM_ARRAY_TASK_ID nor SLURM_PROCID is set; run it in a Slurm job array or \
-                 with srun, or give I/N",
-            ));
+            return Err(ShardError::NotInSlurm.into());
         };
         let count = needed("SLURM_NTASKS", "SLURM_PROCID")?;
         if index >= count {
-            return Err(Error::usage(format!(
-                "--shard auto: SLURM_PROCID {index} is not below SLURM_NTASKS {count}; give I/N"
-            )));
+            return Err(ShardError::RankTooLarge { rank: index, tasks: count }.into());
         }
         if count > 1 && variable("SLURM_JOB_ID").is_some() && variable("SLURM_STEP_ID").is_none() {
-            return Err(Error::usage(format!(
-                "--shard auto: this is the batch script itself, one process for {count} tasks; start fbp with srun, or \
-                 give I/N"
-            )));
+            return Err(ShardError::BatchScript { tasks: count }.into());
         }
         Ok(Shard { index, count })
     }

@@ -8,7 +8,7 @@ mod collect;
 use super::layering::files;
 use collect::Message;
 use fbp::cli::Topic;
-use fbp::error::Error;
+use fbp::error::{CATALOGUE, Cause, Error};
 use std::fmt::Write;
 use std::fs;
 use std::path::Path;
@@ -42,7 +42,34 @@ fn messages() -> Vec<Message> {
         .map(|(path, text)| (path.display().to_string(), text))
         .collect();
     sources.sort();
-    collect::messages(&sources)
+    let mut messages = collect::messages(&sources);
+    messages.extend(declared());
+    messages.sort_by(|a, b| a.file.cmp(&b.file));
+    messages
+}
+
+/// Messages that the source declares as types.
+fn declared() -> impl Iterator<Item = Message> {
+    CATALOGUE.iter().copied().flatten().map(|entry| {
+        let advice = if entry.advice.is_empty() { String::new() } else { format!("; {}", entry.advice) };
+        let kind = match entry.cause {
+            Cause::Warning => "note".to_owned(),
+            cause => format!("{cause:?}"),
+        };
+        let prefix = if entry.cause == Cause::Warning { "warning: " } else { "" };
+        let text = capitals(&format!("{prefix}{}{advice}", entry.problem));
+        Message { kind, text, file: entry.file.to_owned() }
+    })
+}
+
+/// A text with the names of its values in capitals.
+fn capitals(text: &str) -> String {
+    let mut parts = text.split('{');
+    let first = parts.next().unwrap_or_default().to_owned();
+    parts.fold(first, |text, part| match part.split_once('}') {
+        Some((name, rest)) => text + &name.split(':').next().unwrap_or_default().to_uppercase() + rest,
+        None => text + part,
+    })
 }
 
 /// The exit code of a message; 0 for notes and warnings.
