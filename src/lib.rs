@@ -34,6 +34,7 @@ pub mod job;
 pub mod kernel;
 pub mod known;
 pub mod layout;
+pub mod least_squares;
 pub mod margins;
 pub mod measure;
 pub mod memory;

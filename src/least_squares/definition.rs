@@ -1,0 +1,98 @@
+//! Lengths, the band-limited interpolation of rows, and the noise of measured rows.
+
+use std::f64::consts::PI;
+
+/// Returns the period of rows of `bins`: the smallest even number without prime factors above 5 that is at least twice
+/// as large.
+pub fn row_length(bins: usize) -> usize {
+    let is_smooth = |mut length: usize| {
+        for factor in [2, 3, 5] {
+            while length.is_multiple_of(factor) {
+                length /= factor;
+            }
+        }
+        length == 1
+    };
+    (2 * bins.max(1)..).step_by(2).find(|&length| is_smooth(length)).unwrap_or(2 * bins)
+}
+
+/// Returns the side of the grid on which a slice of `size` pixels is computed: the smallest power of two, or three times
+/// one, that is at least as large.
+pub fn grid_length(size: usize) -> usize {
+    let power = size.max(8).next_power_of_two();
+    let thirds = power / 4 * 3;
+    if thirds >= size.max(8) { thirds } else { power }
+}
+
+/// Returns the Dirichlet kernel of the frequencies below the Nyquist frequency of `length` bins, which is left out:
+/// `sin(pi (L - 1) t / L) / (L sin(pi t / L))`. Interpolates rows of period `length`; `t` is in bins.
+pub fn dirichlet(t: f64, length: usize) -> f64 {
+    let period = length as f64;
+    let sine = (PI * t / period).sin();
+    if sine.abs() < 1e-11 {
+        // cos of both sines' arguments, as L is even, has the same sign
+        return (period - 1.0) / period;
+    }
+    (PI * (period - 1.0) / period * t).sin() / (period * sine)
+}
+
+/// Quantile of the absolute value of a normal distribution with deviation 1 that is its median.
+const MEDIAN: f64 = 0.6745;
+
+/// Least noise, relative to the largest value.
+const LEAST_NOISE: f64 = 1e-4;
+
+/// Returns the standard deviation of white noise in rows of `bins` values, by the median of their second differences;
+/// bins without signal, where these are 0, do not count.
+pub fn noise(rows: &[f32], bins: usize) -> f64 {
+    let differences =
+        rows.chunks_exact(bins).flat_map(|row| row.windows(3).map(|w| (w[1] - 0.5 * (w[0] + w[2])).abs()));
+    let mut differences: Vec<f32> = differences.filter(|difference| *difference != 0.0).collect();
+    let largest = rows.iter().fold(0f32, |largest, value| largest.max(value.abs()));
+    let middle = differences.len() / 2;
+    let median = match differences.is_empty() {
+        true => 0.0,
+        false => *differences.select_nth_unstable_by(middle, f32::total_cmp).1,
+    };
+    (f64::from(median) / MEDIAN / 1.5f64.sqrt()).max(LEAST_NOISE * f64::from(largest))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lengths() {
+        assert_eq!([1, 33, 70, 512, 2560].map(row_length), [2, 72, 144, 1024, 5120]);
+        assert_eq!([1, 8, 9, 12, 13, 400, 512, 2000, 2560].map(grid_length), [8, 8, 12, 12, 16, 512, 512, 2048, 3072]);
+    }
+
+    /// The sum of all frequencies below the Nyquist frequency, from the definition.
+    #[test]
+    fn the_kernel_is_a_sum_of_frequencies() {
+        for length in [6usize, 16, 90] {
+            for t in [0.0, 1.0, -2.5, 0.3, 7.77, length as f64, -3.0 * length as f64, 1e-13] {
+                let half = length as i64 / 2 - 1;
+                let sum: f64 = (-half..=half).map(|k| (2.0 * PI * k as f64 * t / length as f64).cos()).sum();
+                let error = (dirichlet(t, length) - sum / length as f64).abs();
+                assert!(error < 1e-12, "{length} {t}: {error}");
+            }
+        }
+    }
+
+    #[test]
+    fn noise_of_smooth_rows_is_that_of_their_noise() {
+        use rand::SeedableRng;
+        use rand_distr::{Distribution, Normal};
+        let mut random = rand_chacha::ChaCha8Rng::seed_from_u64(5);
+        let normal = Normal::new(0.0f32, 0.2).unwrap();
+        let row = |x: usize| if (50..450).contains(&x) { 10.0 + (x as f32 / 80.0).sin() } else { 0.0 };
+        let clean: Vec<f32> = (0..40).flat_map(|_| (0..500).map(row)).collect();
+        let noisy: Vec<f32> =
+            clean.iter().map(|v| if *v == 0.0 { 0.0 } else { v + normal.sample(&mut random) }).collect();
+        let sigma = noise(&noisy, 500);
+        assert!((sigma - 0.2).abs() < 0.01, "{sigma}");
+        assert!((noise(&[3.0; 100], 50) - 3e-4).abs() < 1e-9);
+        assert_eq!(noise(&[0.0; 100], 50), 0.0);
+    }
+}

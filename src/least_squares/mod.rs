@@ -1,0 +1,27 @@
+//! Regularised least squares: slices from few or noisy projections (docs/least-squares.md).
+//!
+//! With rows that are band-limited and periodic, projecting and back-projecting an image is a convolution with a kernel
+//! that depends on the scan alone, so an iteration costs the same for any number of projections. [`ScanOperators`] has
+//! what depends on the scan, [`SliceSolver`] finds a slice.
+//!
+//! Sources: Delaney and Bresler 1996 (the convolution), T. Chan 1988 and Fessler and Booth 1999 (circulant
+//! preconditioners), Goldstein and Osher 2009, Ramani and Fessler 2012 (the alternating direction method), Eckstein and
+//! Bertsekas 1992 (over-relaxation).
+
+mod conjugate;
+mod definition;
+mod kernel;
+mod method;
+mod operators;
+mod problem;
+mod rows;
+mod solver;
+mod state;
+mod torus;
+mod variation;
+
+pub use definition::{dirichlet, grid_length, noise, row_length};
+pub use method::{Iterations, LeastSquares, SliceMethod};
+pub use operators::ScanOperators;
+pub use problem::SolvedSlice;
+pub use solver::SliceSolver;

@@ -1,0 +1,79 @@
+//! The problem of a slice.
+
+use super::operators::ScanLevel;
+use super::torus::TorusMemory;
+
+/// A slice and how it was found.
+#[derive(Clone, Debug)]
+pub struct SolvedSlice {
+    /// `[y][x]`, of the size of the scan's slices.
+    pub slice: Vec<f32>,
+    pub iterations: usize,
+    /// Last change relative to the contrast.
+    pub change: f64,
+    /// The change or the residual fell below its limit.
+    pub converged: bool,
+    /// Noise of the rows.
+    pub sigma: f64,
+    /// Value of what is minimised.
+    pub objective: f64,
+}
+
+/// The problem of a slice at one resolution.
+pub struct SliceProblem<'a> {
+    pub level: &'a ScanLevel,
+    /// `A^T W d`.
+    pub data: Vec<f32>,
+    /// The filtered back projection, 0 outside the disc.
+    pub start: Vec<f32>,
+    /// Sum of weighted squares of the rows.
+    pub energy: f64,
+    pub sigma: f64,
+    /// Standard deviation of the slice without noise, as far as the start tells.
+    pub contrast: f64,
+    /// Weight of the regularisation.
+    pub lambda: f64,
+    /// Smallest value of the slice.
+    pub low: f32,
+}
+
+impl SliceProblem<'_> {
+    /// Returns the outcome of a slice on the grid, without its objective.
+    pub fn outcome(&self, slice: &[f32], iterations: usize, change: f64, converged: bool) -> SolvedSlice {
+        let ScanLevel { grid, size, offset, .. } = *self.level;
+        let rows = slice.chunks_exact(grid).skip(offset).take(size);
+        let slice = rows.flat_map(|row| &row[offset..offset + size]).copied().collect();
+        SolvedSlice { slice, iterations, change, converged, sigma: self.sigma, objective: 0.0 }
+    }
+
+    /// Returns half the sum of weighted squares of the difference between the data and a slice on the grid.
+    pub fn misfit(&self, slice: &[f32], memory: &mut TorusMemory) -> f64 {
+        let mut projected = vec![0f32; slice.len()];
+        self.level.project(slice, &mut projected, memory);
+        0.5 * (dot(slice, &projected) - 2.0 * dot(slice, &self.data) + self.energy)
+    }
+}
+
+impl ScanLevel {
+    /// Computes `Q f`.
+    pub fn project(&self, slice: &[f32], to: &mut [f32], memory: &mut TorusMemory) {
+        self.twice.convolve(slice, to, &self.response, memory);
+    }
+
+    /// Returns the response of the inverse of the circulant, plus `rho` times the Laplacian, plus `shift`.
+    pub fn preconditioner(&self, rho: f64, shift: f64) -> Vec<f32> {
+        let scale = self.torus.scale();
+        let (rho, shift) = (rho as f32, shift as f32);
+        let columns = self.symbol.chunks_exact(self.grid).zip(&self.laplacian);
+        let value = |symbol: f32, laplacian: f32| (scale / f64::from(symbol + rho * laplacian + shift)) as f32;
+        columns
+            .flat_map(|(column, of_x)| column.iter().zip(&self.laplacian).map(move |(s, of_y)| value(*s, of_x + of_y)))
+            .collect()
+    }
+}
+
+/// Returns the sum of products, added up in `f64`.
+pub fn dot(a: &[f32], b: &[f32]) -> f64 {
+    let part = |(a, b): (&[f32], &[f32])| f64::from(a.iter().zip(b).map(|(a, b)| a * b).sum::<f32>());
+    a.chunks(64).zip(b.chunks(64)).map(part).sum()
+}

@@ -1,0 +1,116 @@
+//! Finds slices by the requested method.
+
+use super::conjugate;
+use super::definition::noise;
+use super::method::{Iterations, LeastSquares, SliceMethod};
+use super::operators::{ScanLevel, ScanOperators};
+use super::problem::{SliceProblem, SolvedSlice};
+use super::rows::BackProjected;
+use super::torus::TorusMemory;
+use super::variation::{FoundSplit, minimise};
+
+/// Size at which the constants were determined; others follow by the root of the ratio.
+const USUAL_SIZE: f64 = 256.0;
+/// Iterations at a lower resolution.
+const AT_START: usize = 30;
+/// Value below which there is no bound.
+const UNBOUNDED: f32 = -1e30;
+
+/// Finds the slices of a scan.
+pub struct SliceSolver<'a> {
+    operators: &'a ScanOperators,
+    request: LeastSquares,
+}
+
+impl<'a> SliceSolver<'a> {
+    pub fn new(operators: &'a ScanOperators, request: LeastSquares) -> SliceSolver<'a> {
+        SliceSolver { operators, request }
+    }
+
+    /// Finds the slice of a sinogram `[projection][bin]`.
+    pub fn solve(&self, sinogram: &[f32]) -> SolvedSlice {
+        let sigma = noise(sinogram, self.operators.bins);
+        let mut memory = TorusMemory::default();
+        match self.request.method {
+            SliceMethod::Tikhonov | SliceMethod::Cgls => {
+                let problem = self.problem(&self.operators.levels[0], sinogram, sigma);
+                conjugate::solve(&problem, &self.request, self.operators.projections, &mut memory)
+            }
+            _ => self.variation(sinogram, sigma, 0, &mut memory).0,
+        }
+    }
+
+    /// Returns the problem of a sinogram with bins of a level.
+    fn problem(&self, level: &'a ScanLevel, sinogram: &[f32], sigma: f64) -> SliceProblem<'a> {
+        let BackProjected { plain, filtered: mut start } = level.rows.back_project(sinogram);
+        for (row, inside) in start.chunks_exact_mut(level.grid).zip(&level.disc) {
+            row[..inside.start].fill(0.0);
+            row[inside.end.max(inside.start)..].fill(0.0);
+        }
+        let pixels = level.pixels.max(1) as f64;
+        let (sum, squares) = start.iter().fold((0.0, 0.0), |(sum, squares), value| {
+            let value = f64::from(*value);
+            (sum + value, squares + value * value)
+        });
+        let variance = squares / pixels - (sum / pixels).powi(2);
+        // filtered back projection turns noise into this variance
+        let of_noise = std::f64::consts::PI.powi(2) * sigma * sigma / 12.0 / self.operators.projections as f64;
+        SliceProblem {
+            data: plain,
+            start,
+            energy: sinogram.iter().map(|value| f64::from(*value).powi(2)).sum(),
+            sigma,
+            contrast: (variance - of_noise).max(0.1 * variance).sqrt(),
+            lambda: self.request.strength * sigma * (level.weight * level.size as f64 / USUAL_SIZE).sqrt(),
+            low: if self.request.non_negative { 0.0 } else { UNBOUNDED },
+            level,
+        }
+    }
+
+    /// Finds a slice with a small total variation at one resolution, begun at the next lower one; also returns the
+    /// slice on the grid and its multipliers.
+    fn variation(
+        &self,
+        sinogram: &[f32],
+        sigma: f64,
+        level: usize,
+        memory: &mut TorusMemory,
+    ) -> (SolvedSlice, FoundSplit) {
+        let begun = (level + 1 < self.operators.levels.len()).then(|| {
+            let half: Vec<f32> = sinogram.chunks_exact(2).map(|pair| 0.5 * (pair[0] + pair[1])).collect();
+            self.variation(&half, sigma / 2f64.sqrt(), level + 1, memory).1
+        });
+        let problem = self.problem(&self.operators.levels[level], sinogram, sigma);
+        let iterations = if level == 0 { self.request.iterations } else { Iterations::Exactly(AT_START) };
+        let (start, multipliers) = match begun {
+            None => (problem.start.clone(), None),
+            Some(FoundSplit { slice, multipliers }) => {
+                let side = problem.level.grid / 2;
+                // a pixel of half the size has half the line integral
+                let slice = doubled(&slice, side).iter().map(|value| 0.5 * value).collect();
+                (slice, Some(multipliers.map(|plane| doubled(&plane, side))))
+            }
+        };
+        minimise(&problem, &self.request, iterations, (start, multipliers), memory)
+    }
+}
+
+/// Returns an image `side x side` at twice the resolution, by linear interpolation around the torus.
+fn doubled(image: &[f32], side: usize) -> Vec<f32> {
+    let mix = |near: f32, far: f32| 0.75 * near + 0.25 * far;
+    let mut wide = Vec::with_capacity(2 * image.len());
+    for row in image.chunks_exact(side) {
+        for (x, value) in row.iter().enumerate() {
+            wide.push(mix(*value, row[(x + side - 1) % side]));
+            wide.push(mix(*value, row[(x + 1) % side]));
+        }
+    }
+    let row = |y: usize| &wide[y % side * 2 * side..][..2 * side];
+    let mut doubled = Vec::with_capacity(2 * wide.len());
+    for y in 0..side {
+        for neighbour in [y + side - 1, y + 1] {
+            doubled.extend(row(y).iter().zip(row(neighbour)).map(|(near, far)| mix(*near, *far)));
+        }
+    }
+    doubled
+}

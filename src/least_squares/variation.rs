@@ -1,0 +1,87 @@
+//! Slices with a small total variation, by the alternating direction method of multipliers.
+//!
+//! The step along the slice is a single preconditioned step of steepest descent with exact length, whose product with
+//! `Q` also updates `Q f`.
+
+use super::method::{Iterations, LeastSquares, SliceMethod};
+use super::problem::{SliceProblem, SolvedSlice, dot};
+use super::state::{SplitBounds, SplitState, SplitWeights};
+use super::torus::TorusMemory;
+
+/// Step `tau` in units of the contrast, for slices of [`USUAL_SIZE`].
+const STEP: f64 = 0.3;
+/// Size at which the step was determined; others follow by the root of the ratio.
+const USUAL_SIZE: f64 = 256.0;
+/// Weight of the bounds relative to that of the gradient.
+const BOUNDS: f64 = 0.3;
+/// Over-relaxation.
+const RELAX: f32 = 1.5;
+/// Least eigenvalue of the preconditioner relative to the largest.
+const LEAST: f64 = 1e-6;
+/// Iterations after which what is kept by recurrence is computed anew.
+const ANEW: usize = 25;
+/// Fewest iterations before the change may end them.
+const FEWEST: usize = 6;
+
+/// A slice on its grid, and its multipliers.
+pub struct FoundSplit {
+    pub slice: Vec<f32>,
+    pub multipliers: [Vec<f32>; 2],
+}
+
+/// Minimises the objective of `tv` or `huber`.
+pub fn minimise(
+    problem: &SliceProblem,
+    request: &LeastSquares,
+    iterations: Iterations,
+    (start, multipliers): (Vec<f32>, Option<[Vec<f32>; 2]>),
+    memory: &mut TorusMemory,
+) -> (SolvedSlice, FoundSplit) {
+    let SliceProblem { level, data, contrast, lambda, low, .. } = problem;
+    let tau = STEP * contrast * (level.size as f64 / USUAL_SIZE).sqrt();
+    if tau <= 0.0 || *lambda <= 0.0 {
+        // rows without values
+        let zero = || vec![0f32; data.len()];
+        return (problem.outcome(&zero(), 0, 0.0, true), FoundSplit { slice: zero(), multipliers: [zero(), zero()] });
+    }
+    let rho = lambda / tau;
+    let nu = BOUNDS * rho;
+    let weights = SplitWeights { rho: rho as f32, nu: nu as f32, relax: RELAX };
+    let huber = if request.method == SliceMethod::Huber { request.huber * contrast } else { 0.0 };
+    let bounds = SplitBounds { tau: tau as f32, least: (huber / (huber + tau)) as f32, low: *low };
+    let preconditioner = level.preconditioner(rho, nu + LEAST * level.largest);
+    let scaled = multipliers.map(|planes| planes.map(|plane| plane.iter().map(|u| u * bounds.tau).collect()));
+    let mut state = SplitState::new(start, scaled, &bounds, &level.disc);
+    let mut residual = vec![0f32; data.len()];
+    let mut direction = vec![0f32; data.len()];
+    let mut projected = vec![0f32; data.len()];
+    level.project(&state.slice, &mut state.projected, memory);
+    let (mut change, mut done, mut converged) = (f64::INFINITY, 0, false);
+    for number in 0..iterations.most() {
+        state.residual(data, weights, &bounds, &level.disc, &mut residual);
+        level.torus.convolve(&residual, &mut direction, &preconditioner, memory);
+        level.project(&direction, &mut projected, memory);
+        let curvature = dot(&direction, &projected)
+            + rho * SplitState::squared_gradient(&direction, level.grid)
+            + nu * dot(&direction, &direction);
+        if curvature <= 0.0 {
+            converged = true;
+            break;
+        }
+        let length = (dot(&residual, &direction) / curvature) as f32;
+        let squares = state.advance(length, [&direction, &projected], weights, &bounds, &level.disc);
+        if number % ANEW == ANEW - 1 {
+            level.project(&state.slice, &mut state.projected, memory);
+        }
+        done = number + 1;
+        change = (squares / level.pixels.max(1) as f64).sqrt() / contrast;
+        if iterations == Iterations::Auto && change < request.tolerance && done >= FEWEST {
+            converged = true;
+            break;
+        }
+    }
+    let slice = state.bounded(&bounds, &level.disc);
+    let multipliers = state.multipliers(&bounds);
+    let converged = converged || iterations != Iterations::Auto;
+    (problem.outcome(&slice, done, change, converged), FoundSplit { slice, multipliers })
+}
