@@ -362,7 +362,7 @@ impl VolumeFrames {
     /// Calls `read` with the file of a frame, and checks that neither this file nor external storage has changed.
     fn read(&self, frame: usize, read: impl FnOnce(&std::fs::File) -> FileResult<()>) -> Result<()> {
         self.files.read(self.selection.file_of(frame), read)?;
-        self.selection.volume.external.clone().try_for_each(|index| self.files.read(index, |_| Ok(())))
+        self.selection.volume.external.clone().try_for_each(|index| self.files.read(index, |_| Ok::<(), String>(())))
     }
 }
 
