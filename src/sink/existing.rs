@@ -1,6 +1,7 @@
 //! Existing contents at the place of an output, and verification that files of slices are unchanged.
 
 use super::compression::Compression;
+use super::errors::SliceOutputError;
 use super::form::PageForm;
 use super::page::{OutputPage, Pixels};
 use super::request::OutputRequest;
@@ -53,10 +54,7 @@ impl<F: Fn(usize) -> PathBuf + Sync> StoredSlices for StoredTiffs<F> {
         let path = self.0(index);
         let stack = Stack::open(&path.to_string_lossy(), "--output").map_err(|e| Error::Output(e.to_string()))?;
         if stack.len() != 1 || stack.width() * stack.height() != out.len() {
-            return Err(Error::output(
-                &path,
-                format!("--output: is not one slice of {} pixels, as the run wrote it; run it again", out.len()),
-            ));
+            return Err(Error::output(&path, SliceOutputError::NotOneSlice { pixels: out.len() }));
         }
         stack.read_rows(0, 0..stack.height(), out).map_err(|e| Error::Output(e.to_string()))
     }
@@ -89,10 +87,7 @@ impl StoredSlices for StoredPages {
         let page = self.run.binary_search(&index).ok();
         match page.filter(|_| stack.len() == pages && stack.width() * stack.height() == pixels) {
             Some(page) => stack.read_rows(page, 0..stack.height(), out).map_err(|e| Error::Output(e.to_string())),
-            None => Err(Error::output(
-                &self.path,
-                format!("--output: is not {pages} slices of {pixels} pixels, as the run wrote them; run it again"),
-            )),
+            None => Err(Error::output(&self.path, SliceOutputError::OtherSlices { slices: pages, pixels })),
         }
     }
 }
