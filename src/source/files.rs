@@ -14,9 +14,9 @@ messages! {
     pub(super) enum InputFileError: Input {
         Unreadable { error: io::Error } => "cannot be read: {error}"; "check the path and the permissions",
         BecameShorter => "became shorter while it was read"; "run again when nothing writes to it",
-        Changed => "has changed since this run began"; "is something writing to it? Run again when it is complete",
+        Changed => "has changed since this run began"; "run again when nothing writes to it",
         Resized { before: u64, now: u64 } =>
-            "had {before} bytes and has {now} now"; "is something writing to it? Run again when it is complete",
+            "had {before} bytes and has {now} now"; "run again when nothing writes to it",
     }
 }
 
