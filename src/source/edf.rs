@@ -23,24 +23,26 @@ messages! {
         NoFrames => "contains no frames"; "name files that do",
         OtherFormat => "is not an EDF file: it does not begin with a header in braces"; "copy or write it again",
         OtherBytes { frame: usize, offset: u64 } =>
-            "has bytes after frame {frame} that are neither a header nor blanks, from offset {offset}: a header is damaged, or \
-             its Size is missing";
+            "has bytes after frame {frame} that are neither a header nor blanks, from offset {offset}: a header is \
+             damaged, or its Size is missing";
             "copy or write it again",
         InFrame { frame: usize, error: Box<EdfError> } => "frame {frame}: {error}",
         Truncated { frame: usize, needed: u64, offset: u64, length: u64 } =>
-            "is truncated: frame {frame} needs {needed} bytes from offset {offset}, the file has {length}"; "copy it again",
+            "is truncated: frame {frame} needs {needed} bytes from offset {offset}, the file has {length}";
+            "copy it again",
         TooManyFrames => "has more than {MAX_FRAMES} frames"; "divide it into several files",
         Empty => "is empty (0 bytes), expected EDF",
         EndlessHeader { offset: u64 } =>
-            "has a header at offset {offset} that does not end with }} within {MAX_HEADER} bytes"; "copy or write it again",
+            "has a header at offset {offset} that does not end with }} within {MAX_HEADER} bytes";
+            "copy or write it again",
         NoKey { key: String } => "has no {key}"; "copy or write it again",
         Side { key: String, value: String } => "has {key} = {value}, expected 1 to {MAX_SIDE}",
         Shape { width: u64, height: u64 } =>
             "claims {width}x{height} pixels or a third dimension, which cannot be read"; "save two-dimensional frames",
         Compressed { method: String } => "is compressed by {method}, expected none"; "save it again",
         DataType { name: String } =>
-            "has DataType = {name}, expected UnsignedByte, UnsignedShort, UnsignedInteger, the same with Signed, FloatValue, \
-             DoubleValue, or another name of one of these";
+            "has DataType = {name}, expected UnsignedByte, UnsignedShort, UnsignedInteger, the same with Signed, \
+             FloatValue, DoubleValue, or another name of one of these";
             "save it again as one of them",
         ByteOrder { name: String } =>
             "has ByteOrder = {name}, expected LowByteFirst or HighByteFirst"; "save it again with one",

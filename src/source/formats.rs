@@ -11,7 +11,8 @@ messages! {
     /// What is wrong with `--order-by`.
     enum OrderByError: Usage {
         OtherFormat { flag: String, spec: String, format: &'static str } =>
-            "--order-by: is about the names of TIFF and EDF files, but {flag} {spec} is {format}"; "leave --order-by out",
+            "--order-by: is about the names of TIFF and EDF files, but {flag} {spec} is {format}";
+            "leave --order-by out",
     }
 }
 
@@ -21,9 +22,9 @@ impl Stack {
     /// ([`RAW_FORM`](super::RAW_FORM)). `flag` is used in messages, for example `--sinograms`.
     ///
     /// # Errors
-    /// [`Error::Input`](crate::error::Error::Input) when there are no files, a file is not a TIFF, is damaged or truncated, when pages differ in
-    /// size or sample type, when a file of the directory or glob is not named like the others, or when names have
-    /// several orders; [`Error::Usage`](crate::error::Error::Usage) for a malformed glob.
+    /// [`Error::Input`](crate::error::Error::Input) when there are no files, a file is not a TIFF, is damaged or
+    /// truncated, when pages differ in size or sample type, when a file of the directory or glob is not named like the
+    /// others, or when names have several orders; [`Error::Usage`](crate::error::Error::Usage) for a malformed glob.
     pub fn open(spec: &str, flag: &str) -> Result<Stack> {
         Stack::open_within(spec, flag, memory::available() / 2)
     }

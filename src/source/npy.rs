@@ -22,14 +22,15 @@ messages! {
     enum NpyInputError: Input {
         Unreadable { error: io::Error } => "cannot be read: {error}"; "check the path",
         Truncated { frames: usize, width: usize, height: usize, sample: SampleType, needed: u64, bytes: u64 } =>
-            "is truncated: {frames} frames of {width}x{height} pixels, {sample}, need {needed} bytes, the file has {bytes}";
+            "is truncated: {frames} frames of {width}x{height} pixels, {sample}, need {needed} bytes, the file has \
+             {bytes}";
             "copy it again",
         Dimensions { count: usize } =>
             "is an array of {count} dimensions, expected [frame][row][bin]"; "save it again with numpy.reshape",
         FortranOrder => "is in Fortran order"; "save numpy.ascontiguousarray of it",
         Shape { frames: usize, height: usize, width: usize } =>
-            "has the shape {frames} x {height} x {width}, not 1 to {MAX_SIDE} a side, {MAX_PIXELS} pixels and {MAX_FRAMES} \
-             frames";
+            "has the shape {frames} x {height} x {width}, not 1 to {MAX_SIDE} a side, {MAX_PIXELS} pixels and \
+             {MAX_FRAMES} frames";
             "save a part of it",
         ValueType { kind: String } =>
             "has values of type {kind}, expected whole or real numbers"; "save them as float32",

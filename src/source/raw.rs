@@ -24,8 +24,8 @@ messages! {
             "{flag} {word}: {name} is not a type: u8, i8, or u16, i16, u32, i32, u64, i64, f16, f32, f64 with le or be";
             "expected {RAW_FORM}",
         Size { flag: String, word: String, width: u64, height: u64, frames: u64 } =>
-            "{flag} {word}: {width}x{height}x{frames} is not 1 to {MAX_SIDE} a side, {MAX_PIXELS} pixels and {MAX_FRAMES} \
-             frames";
+            "{flag} {word}: {width}x{height}x{frames} is not 1 to {MAX_SIDE} a side, {MAX_PIXELS} pixels and \
+             {MAX_FRAMES} frames";
             "expected {RAW_FORM}",
     }
 }

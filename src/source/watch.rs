@@ -30,8 +30,8 @@ messages! {
     /// Doubts about files that were awaited.
     enum WatchWarning: Warning {
         EndedByTime { stack: String, seconds: f64, pages: usize } =>
-            "{stack}: waiting ended because nothing has arrived for {seconds:.1} s; {pages} pages are used, and whether more \
-             should have come is not known";
+            "{stack}: waiting ended because nothing has arrived for {seconds:.1} s; {pages} pages are used, and \
+             whether more should have come is not known";
             "give the expected number with --expect, or --angles with a line for every projection",
     }
 }
@@ -56,8 +56,9 @@ pub struct Watch {
 /// previous check. Any other stack is complete when nothing has arrived or grown for `watch.patience`.
 ///
 /// # Errors
-/// [`Error::Usage`](crate::error::Error::Usage) when the input is not TIFF, as other formats do not show which part of them has arrived.
-/// [`Error::Input`](crate::error::Error::Input) when pages are missing, or when the files do not form a stack. Also those of `look`.
+/// [`Error::Usage`](crate::error::Error::Usage) when the input is not TIFF, as other formats do not show which part of
+/// them has arrived. [`Error::Input`](crate::error::Error::Input) when pages are missing, or when the files do not form
+/// a stack. Also those of `look`.
 pub fn wait(spec: &str, flag: &str, watch: Watch, mut look: impl FnMut(usize) -> Result<()>) -> Result<Stack> {
     let open = || Stack::open_by(spec, flag, memory::available() / 2, watch.order_by);
     let mut changed = Instant::now();

@@ -14,7 +14,8 @@ messages! {
         Removed { unfinished: String, error: io::Error } =>
             "is not written, since {unfinished} was removed during the run ({error})"; "run again",
         RemovedForAnotherRun { unfinished: String } =>
-            "is not written, since {unfinished} was removed during the run (this output is of another run)"; "run again",
+            "is not written, since {unfinished} was removed during the run (this output is of another run)";
+            "run again",
         Replaced => "is not written, since another command has replaced it during the run"; "run again",
         NotZarr => "is a directory but not a Zarr"; "remove it or choose another --output",
         NoVolume { slice: usize } =>

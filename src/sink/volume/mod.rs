@@ -39,8 +39,8 @@ messages! {
     enum NoHdf5OutputError: Usage {
         Refused { spec: String } =>
             "--output {spec}: this fbp was built without HDF5";
-            "build it with `cargo build --release --locked --features hdf5`, or name a directory, a TIFF or a directory that \
-             ends in .zarr",
+            "build it with `cargo build --release --locked --features hdf5`, or name a directory, a TIFF or a \
+             directory that ends in .zarr",
     }
 }
 

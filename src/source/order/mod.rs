@@ -13,7 +13,8 @@ messages! {
     /// What prevents files from being put in order.
     pub enum FileOrderError: Input {
         SameNumber { first: String, second: String } =>
-            "{first} and {second} have the same number, so their order is not known"; "move one of them away or rename it",
+            "{first} and {second} have the same number, so their order is not known";
+            "move one of them away or rename it",
         NoSuchNumber { by: usize, name: String, numbers: String } =>
             "--order-by {by}: names such as {name} have {numbers}"; "choose one, from 1",
         NoNumber { first: String, second: String } =>
@@ -33,8 +34,8 @@ messages! {
         /// In a directory.
         StrayFiles { names: String, are: &'static str, usual: String } =>
             "{names} {are} not named like the other files ({usual})";
-            "move files that do not belong to the scan away, or select the files with a glob, or in order with a text file \
-             with one path a line as 'list FILE'",
+            "move files that do not belong to the scan away, or select the files with a glob, or in order with a text \
+             file with one path a line as 'list FILE'",
         /// Of a glob.
         StrayMatches { names: String, are: &'static str, usual: String } =>
             "{names} {are} not named like the other files ({usual})";

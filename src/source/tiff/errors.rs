@@ -37,10 +37,10 @@ messages! {
     /// Doubts about the files that a path selects.
     pub enum FileSearchWarning: Warning {
         MissingNumbers { flag: String, numbers: String, count: usize } =>
-            "{flag}: no file with number {numbers} ({count} missing): existing files are treated as consecutive, so all later \
-             angles are those of other projections";
-            "copy the missing files, or give the angle of each existing file with --angles; a text file with one path a line, \
-             as 'list FILE', says that nothing is missing",
+            "{flag}: no file with number {numbers} ({count} missing): existing files are treated as consecutive, so \
+             all later angles are those of other projections";
+            "copy the missing files, or give the angle of each existing file with --angles; a text file with one path \
+             a line, as 'list FILE', says that nothing is missing",
     }
 }
 
@@ -48,7 +48,14 @@ messages! {
     /// What prevents pages from being a stack.
     pub enum TiffStackError: Input {
         NoPages => "contains no pages"; "name a file or directory that does",
-        OddSample { flag: String, page: usize, name: String, sample: SampleType, others: &'static str, usual: SampleType } =>
+        OddSample {
+            flag: String,
+            page: usize,
+            name: String,
+            sample: SampleType,
+            others: &'static str,
+            usual: SampleType,
+        } =>
             "{flag}: slice {page}: {name} is {sample}, {others} {usual}";
             "move it away, or select the files that belong together with a glob",
         OddSize { flag: String, page: usize, name: String, size: String, others: &'static str, usual: String } =>
@@ -92,9 +99,11 @@ messages! {
             "has {samples} sample(s) per pixel ({kind}), expected one grey value per pixel";
             "convert it to greyscale, or, if these are {samples} frames, save each of them as a page of grey values",
         SampleFormat { bits: u64, format: u64 } =>
-            "has {bits}-bit samples of format {format}, expected 8-, 16-, 32- or 64-bit integers or 16-, 32- or 64-bit floats",
+            "has {bits}-bit samples of format {format}, expected 8-, 16-, 32- or 64-bit integers or 16-, 32- or 64-bit \
+             floats",
         Compression { number: u64, name: &'static str } =>
-            "is compressed by method {number}{name}, expected none, LZW, deflate, Zstandard, PackBits or JPEG of 8-bit data";
+            "is compressed by method {number}{name}, expected none, LZW, deflate, Zstandard, PackBits or JPEG of 8-bit \
+             data";
             "save it with one of these",
         Predictor { number: u64, sample: SampleType } =>
             "has the predictor {number} for {sample} data, which is not known"; "save it without a predictor",
@@ -103,7 +112,8 @@ messages! {
             "has {noun}s of {width}x{height} pixels"; "save it with strips, or tiles of 16 pixels or more",
         NoOffsets { noun: &'static str } => "has no {noun} offsets"; "copy or write it again",
         TileTooShort { noun: &'static str, number: usize, bytes: u64, expected: u64 } =>
-            "{noun} {number} holds {bytes} bytes, expected {expected}, so the file is damaged"; "copy or write it again",
+            "{noun} {number} holds {bytes} bytes, expected {expected}, so the file is damaged";
+            "copy or write it again",
         TileTooDense { noun: &'static str, number: usize, bytes: u64, whole: u64 } =>
             "{noun} {number} holds {bytes} bytes, which cannot decompress to {whole}, so the file is damaged";
             "copy or write it again",
@@ -118,7 +128,8 @@ messages! {
         ImageJTiles { images: u64 } =>
             "is an ImageJ stack of {images} images with a header for only one"; "save it again",
         ImageJTruncated { images: u64, bytes: u64, offset: u64, length: u64 } =>
-            "is truncated: its ImageJ header says {images} images of {bytes} bytes from offset {offset}, the file has {length}";
+            "is truncated: its ImageJ header says {images} images of {bytes} bytes from offset {offset}, the file has \
+             {length}";
             "copy or save it again",
         CompressedData { error: String } => "its compressed data is damaged ({error})"; "copy or write it again",
         JpegSize =>
