@@ -31,7 +31,7 @@ pub(super) fn open(spec: &str, flag: &str) -> Result<PlainFrames> {
     let look = || -> Result<(NpyHeader, Form), String> {
         let mut head = vec![0; state.bytes.min(MAX_HEADER) as usize];
         file.read_exact_at(&mut head, 0).map_err(|e| format!("cannot be read: {e}; check the path"))?;
-        let header = NpyHeader::parse(&head)?;
+        let header = NpyHeader::parse(&head).map_err(|e| e.to_string())?;
         let form = form(&header)?;
         Ok((header, form))
     };

@@ -207,9 +207,7 @@ impl Container for ZarrDirectory {
             *shape != array.shape || array.chunk[0] != 1 || array.sharding.is_some()
         };
         if levels(&description).iter().zip(&arrays).any(differs) {
-            return Err(invalid(
-                "has levels with other shapes than its description says; run again without --resume".into(),
-            ));
+            return Err(invalid("has levels with other shapes than its description says; run again without --resume"));
         }
         let file = marks_file(path, &description);
         let marks = Marks::new(OpenOptions::new().read(true).write(write).open(file)?, 0);

@@ -188,7 +188,7 @@ impl OpenZarr {
     }
 }
 
-pub(super) fn invalid(why: String) -> io::Error {
+pub(super) fn invalid(why: impl Into<crate::error::BoxedError>) -> io::Error {
     io::Error::new(io::ErrorKind::InvalidData, why)
 }
 
