@@ -97,7 +97,7 @@ impl InputFiles {
     /// # Errors
     /// [`Error::Input`] with the message of `read`, or when the file cannot be opened or has changed since the run
     /// began.
-    pub fn read(&self, index: usize, read: impl FnOnce(&File) -> Result<(), String>) -> Result<()> {
+    pub fn read<E: Display>(&self, index: usize, read: impl FnOnce(&File) -> Result<(), E>) -> Result<()> {
         let (path, (before, handle)) = (&self.paths[index], &self.states[index]);
         let opened;
         let file = match handle {

@@ -4,6 +4,7 @@
 use super::FileResult;
 use super::chunks::{ChunkedDataset, ChunkedValues, PartMemory, known_filters};
 use super::datasets::{MAX_FRAMES, files};
+use super::errors::{Hdf5SourceError, Hdf5ValuesError};
 use super::links::{self, DEPTH, source_file};
 use crate::files::open_regular;
 use crate::source::SampleType;
@@ -14,7 +15,6 @@ use hdf5_metno::dataset::Layout;
 use hdf5_metno::plist::dataset_create::DatasetCreate;
 use hdf5_metno::{Dataset, Datatype, File};
 use std::collections::HashMap;
-use std::fmt::Display;
 use std::ops::Range;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
@@ -155,7 +155,8 @@ impl DirectValues {
         let (part, frame) = self.place(frame);
         match &self.parts[part].storage {
             PartStorage::Contiguous(offset) => {
-                file.read_exact_at(out, self.position(*offset, frame, rows)).map_err(|e| unreadable(&e))
+                let read = file.read_exact_at(out, self.position(*offset, frame, rows));
+                Ok(read.map_err(Hdf5ValuesError::unreadable)?)
             }
             PartStorage::Chunks(values) => {
                 values.read(file, PartMemory { chunks: &self.memory, part }, frame, rows, |at, bytes| {
@@ -171,7 +172,7 @@ impl DirectValues {
         let mut bytes = vec![0; PIECE.min(out.len() * size)];
         for out in out.chunks_mut(PIECE / size) {
             let bytes = &mut bytes[..out.len() * size];
-            file.read_exact_at(bytes, at).map_err(|e| unreadable(&e))?;
+            file.read_exact_at(bytes, at).map_err(Hdf5ValuesError::unreadable)?;
             to_f32(bytes, self.sample, self.big_endian, out);
             at += bytes.len() as u64;
         }
@@ -263,7 +264,7 @@ impl DirectSearch<'_> {
         frames: usize,
         chunked: bool,
     ) -> FileResult<Option<FrameList>> {
-        let file = open_regular(holder).map_err(|e| unreadable(&e))?;
+        let file = open_regular(holder).map_err(Hdf5ValuesError::unreadable)?;
         let [_, height, width] = self.of.shape;
         let shape = [frames, height, width];
         let storage = if chunked {
@@ -271,14 +272,12 @@ impl DirectSearch<'_> {
             let of = ChunkedDataset { dataset, file: &file, shape, sample, big_endian };
             ChunkedValues::find(&of)?.map(PartStorage::Chunks)
         } else {
-            let length = file.metadata().map_err(|e| unreadable(&e))?.len();
+            let length = file.metadata().map_err(Hdf5ValuesError::unreadable)?.len();
             let values = shape.iter().fold(1, |values: u64, &side| values.saturating_mul(side as u64));
             let bytes = values.saturating_mul(self.of.sample.bytes() as u64);
             match dataset.offset() {
                 Some(offset) if offset.saturating_add(bytes) > length => {
-                    return Err(format!(
-                        "goes past the end of its file, which has {length} bytes; copy or write it again"
-                    ));
+                    return Err(Hdf5ValuesError::PastEnd { length }.into());
                 }
                 offset => offset.map(PartStorage::Contiguous),
             }
@@ -346,9 +345,10 @@ impl DirectSearch<'_> {
         let Ok(dataset) = links::dataset(&opened, name) else { return Ok(None) };
         // links may lead to other files
         let holder = files(&key.0, &dataset).swap_remove(0);
-        let list = self
-            .frames_of(&holder, &dataset, depth)
-            .map_err(|e| format!("is made of {name} of {}, which {e}", key.0.shown()))?;
+        let list = self.frames_of(&holder, &dataset, depth).map_err(|error| {
+            let (dataset, file) = (name.clone(), key.0.shown());
+            Hdf5SourceError::Unusable { dataset, file, error }
+        })?;
         let found = list.map(|list| (list, dataset.ndim()));
         if let Some(found) = &found {
             self.known.insert(key, found.clone());
@@ -385,8 +385,4 @@ fn each(blocks: Blocks) -> impl Iterator<Item = usize> {
         let start = blocks.start + number * blocks.stride;
         (start..start + blocks.block).map(|frame| frame as usize)
     })
-}
-
-fn unreadable(e: &dyn Display) -> String {
-    format!("cannot be read: {e}; copy or write the file again")
 }

@@ -3,6 +3,7 @@
 //! [`serve`](super::serve()) runs in that process.
 
 use super::FileResult;
+use super::errors::Hdf5ValuesError;
 use super::examine::{Hdf5Reading, library_failure, program, start};
 use hdf5_metno::Dataset;
 use std::collections::HashMap;
@@ -51,9 +52,7 @@ fn server_of(dataset: &Dataset) -> FileResult<Arc<Mutex<RowServer>>> {
     let cache = dataset.file().and_then(|file| file.fapl()).map(|access| access.chunk_cache()).unwrap_or_default();
     let (file, name) = key.clone();
     let reading = Hdf5Reading::Rows { file, dataset: name, slots: cache.nslots as u64, bytes: cache.nbytes as u64 };
-    let server = RowServer::start(&reading).map_err(|e| {
-        format!("cannot be read: no process can be started for it: {e}; check the limits of processes and memory")
-    })?;
+    let server = RowServer::start(&reading).map_err(|error| Hdf5ValuesError::NoProcess { error })?;
     Ok(servers.entry(key).or_insert(Arc::new(Mutex::new(server))).clone())
 }
 
@@ -75,7 +74,7 @@ impl RowServer {
         (&mut self.answers).take(length).read_to_end(&mut answer)?;
         match (answer.len() as u64 == length, done) {
             (true, 1) if answer.len() == bytes => Ok(Ok(answer)),
-            (true, 0) => Ok(Err(String::from_utf8_lossy(&answer).into_owned())),
+            (true, 0) => Ok(Err(String::from_utf8_lossy(&answer).into())),
             _ => Err(ErrorKind::UnexpectedEof.into()),
         }
     }
@@ -84,8 +83,8 @@ impl RowServer {
     fn end<T>(&mut self) -> FileResult<T> {
         // a process that has ended keeps its status; any other would wait for the next request
         let _ = self.child.kill();
-        let status = self.child.wait().map_err(|e| format!("cannot be read: {e}; copy or write the file again"))?;
-        library_failure(status)
+        let status = self.child.wait().map_err(Hdf5ValuesError::unreadable)?;
+        Err(library_failure(status).into())
     }
 }
 
