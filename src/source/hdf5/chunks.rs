@@ -1,7 +1,6 @@
 //! Values in chunks that are read and decoded without the HDF5 library, on all threads at the same time.
 
-use super::FileResult;
-use super::errors::Hdf5ValuesError;
+use super::errors::{Hdf5Result, Hdf5ValuesError};
 use crate::layout::SampleType;
 use crate::layout::codec::{ChunkFilter, DecodeBuffers, DecodeError, Pipeline};
 use crate::layout::hdf5::{ChunkIndex, ListedChunk, index};
@@ -72,7 +71,7 @@ impl ChunkedValues {
     ///
     /// # Errors
     /// When chunks are not within the file.
-    pub fn find(of: &ChunkedDataset) -> FileResult<Option<ChunkedValues>> {
+    pub fn find(of: &ChunkedDataset) -> Hdf5Result<Option<ChunkedValues>> {
         let Some((pipeline, plist)) = pipeline(of) else { return Ok(None) };
         let Some(sides) = plist.chunk() else { return Ok(None) };
         let chunk = match sides[..] {
@@ -107,7 +106,7 @@ impl ChunkedValues {
         frame: usize,
         rows: &Range<usize>,
         mut put: impl FnMut(usize, &[u8]),
-    ) -> FileResult<()> {
+    ) -> Hdf5Result<()> {
         let [_, height, width] = self.shape;
         let [deep, high, wide] = self.chunk;
         let (down, across) = (height.div_ceil(high), width.div_ceil(wide));
@@ -156,7 +155,7 @@ impl ChunkedValues {
         place: &ChunkPlace,
         wanted: Range<usize>,
         buffers: &mut DecodeBuffers,
-    ) -> FileResult<()> {
+    ) -> Hdf5Result<()> {
         buffers.bytes.resize(place.size as usize, 0);
         // without compression, only the wanted part is read
         let part = if self.pipeline.is_empty() { wanted.clone() } else { 0..buffers.bytes.len() };

@@ -1,10 +1,9 @@
 //! Values that are read without the library, on all threads: contiguous values, chunks, and virtual datasets made of
 //! them.
 
-use super::FileResult;
 use super::chunks::{ChunkedDataset, ChunkedValues, PartMemory, known_filters};
 use super::datasets::{MAX_FRAMES, files};
-use super::errors::{Hdf5SourceError, Hdf5ValuesError};
+use super::errors::{Hdf5Result, Hdf5SourceError, Hdf5ValuesError};
 use super::links::{self, DEPTH, source_file};
 use crate::files::open_regular;
 use crate::source::SampleType;
@@ -89,7 +88,7 @@ impl DirectValues {
     ///
     /// # Errors
     /// When values are not within their file.
-    pub fn find(of: &DirectRequest, files: &mut Vec<PathBuf>) -> FileResult<Option<DirectValues>> {
+    pub fn find(of: &DirectRequest, files: &mut Vec<PathBuf>) -> Hdf5Result<Option<DirectValues>> {
         let [_, height, width] = of.shape;
         let numbers = files.iter().cloned().zip(0..).collect();
         let mut search =
@@ -131,7 +130,7 @@ impl DirectValues {
     }
 
     /// Reads rows of a frame from its file as f32.
-    pub fn read_f32(&self, file: &std::fs::File, frame: usize, rows: &Range<usize>, out: &mut [f32]) -> FileResult<()> {
+    pub fn read_f32(&self, file: &std::fs::File, frame: usize, rows: &Range<usize>, out: &mut [f32]) -> Hdf5Result<()> {
         let (part, frame) = self.place(frame);
         match &self.parts[part].storage {
             PartStorage::Contiguous(offset) => self.read_contiguous(file, self.position(*offset, frame, rows), out),
@@ -151,7 +150,7 @@ impl DirectValues {
         frame: usize,
         rows: &Range<usize>,
         out: &mut [u8],
-    ) -> FileResult<()> {
+    ) -> Hdf5Result<()> {
         let (part, frame) = self.place(frame);
         match &self.parts[part].storage {
             PartStorage::Contiguous(offset) => {
@@ -166,7 +165,7 @@ impl DirectValues {
         }
     }
 
-    fn read_contiguous(&self, file: &std::fs::File, start: u64, out: &mut [f32]) -> FileResult<()> {
+    fn read_contiguous(&self, file: &std::fs::File, start: u64, out: &mut [f32]) -> Hdf5Result<()> {
         let size = self.sample.bytes();
         let mut at = start;
         let mut bytes = vec![0; PIECE.min(out.len() * size)];
@@ -235,7 +234,7 @@ struct DirectSearch<'a> {
 
 impl DirectSearch<'_> {
     /// Returns the places of the frames of a dataset of the file `holder`.
-    fn frames_of(&mut self, holder: &Path, dataset: &Dataset, depth: usize) -> FileResult<Option<FrameList>> {
+    fn frames_of(&mut self, holder: &Path, dataset: &Dataset, depth: usize) -> Hdf5Result<Option<FrameList>> {
         let [_, height, width] = self.of.shape;
         let frames = match dataset.shape()[..] {
             [frames, rows, bins] if (rows, bins) == (height, width) => frames,
@@ -263,7 +262,7 @@ impl DirectSearch<'_> {
         dataset: &Dataset,
         frames: usize,
         chunked: bool,
-    ) -> FileResult<Option<FrameList>> {
+    ) -> Hdf5Result<Option<FrameList>> {
         let file = open_regular(holder).map_err(Hdf5ValuesError::unreadable)?;
         let [_, height, width] = self.of.shape;
         let shape = [frames, height, width];
@@ -306,7 +305,7 @@ impl DirectSearch<'_> {
         plist: &DatasetCreate,
         frames: usize,
         depth: usize,
-    ) -> FileResult<Option<FrameList>> {
+    ) -> Hdf5Result<Option<FrameList>> {
         self.listed += frames;
         let Some(mappings) = vds_sys::mappings(plist).filter(|_| self.listed <= LISTED_FRAMES) else { return Ok(None) };
         let mut places = vec![NOWHERE; frames];
@@ -331,7 +330,7 @@ impl DirectSearch<'_> {
 
     /// Returns the places of the frames of a source, and its number of dimensions. A missing source is left to the
     /// library, whose preparation reports it.
-    fn source(&mut self, holder: &Path, mapping: &Mapping, depth: usize) -> FileResult<Option<(FrameList, usize)>> {
+    fn source(&mut self, holder: &Path, mapping: &Mapping, depth: usize) -> Hdf5Result<Option<(FrameList, usize)>> {
         let name = &mapping.dataset;
         // a pattern stands for any number of files
         let Some(path) = source_file(mapping, holder).flatten() else { return Ok(None) };

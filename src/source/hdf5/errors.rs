@@ -1,7 +1,10 @@
 //! What is wrong with HDF5 files and their datasets.
 
-use crate::error::{BoxedError, messages};
+use crate::error::{BoxedError, Result, messages};
 use std::io;
+
+/// Result with an error about a file, to which the caller adds the name.
+pub(super) type Hdf5Result<T> = Result<T, BoxedError>;
 
 messages! {
     /// Why a file to which another one leads cannot be used.

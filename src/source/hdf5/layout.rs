@@ -1,10 +1,10 @@
 //! Locations of a scan's datasets in a file.
 
 use super::datasets::{shape, stored};
-use super::errors::Hdf5LinkError;
+use super::errors::{Hdf5LinkError, Hdf5Result};
 use super::links::{self, exists};
 use super::text::text;
-use super::{FileResult, Hdf5Input, NOTHING};
+use super::{Hdf5Input, NOTHING};
 use crate::error::messages;
 use hdf5_metno::types::TypeDescriptor as Kind;
 use hdf5_metno::{Dataset, File, Group, LocationType};
@@ -69,7 +69,7 @@ impl Layout {
     }
 
     /// Locates datasets that are not given; the layout is recognised by the datasets next to the data.
-    pub fn find(file: &File, given: &Hdf5Input) -> FileResult<Layout> {
+    pub fn find(file: &File, given: &Hdf5Input) -> Hdf5Result<Layout> {
         let data = match &given.data {
             Some(path) => absolute(path),
             None => find_data(file)?,
@@ -129,7 +129,7 @@ fn absolute(path: &str) -> String {
 }
 
 /// Returns the path of the data of the only scan in a known layout.
-fn find_data(file: &File) -> FileResult<String> {
+fn find_data(file: &File) -> Hdf5Result<String> {
     if exists(file, "/exchange/data") {
         return Ok("/exchange/data".into());
     }

@@ -2,8 +2,7 @@
 //!
 //! The library would wait forever for a named pipe or a device. Therefore, the files are checked before it opens them.
 
-use super::FileResult;
-use super::errors::Hdf5LinkError;
+use super::errors::{Hdf5LinkError, Hdf5Result};
 use crate::files::special_file;
 use crate::visible::Shown;
 use hdf5_metno::dataset::Layout;
@@ -23,7 +22,7 @@ const PATTERN_FILES: usize = 1 << 20;
 ///
 /// # Errors
 /// The errors of the library, and one that names the link or dataset that leads to something other than a regular file.
-pub fn dataset(at: &Group, path: &str) -> FileResult<Dataset> {
+pub fn dataset(at: &Group, path: &str) -> Hdf5Result<Dataset> {
     Ok(open_dataset(at, path)??)
 }
 

@@ -53,7 +53,3 @@ pub use missing::{contents, dataset_path, is_hdf5, measures, open, stack};
 pub use scan::{contents, dataset_path, open, stack};
 #[cfg(feature = "hdf5")]
 pub use serve::serve;
-
-/// Result with a message about a file, to which the caller adds the name.
-#[cfg(feature = "hdf5")]
-type FileResult<T> = crate::error::Result<T, crate::error::BoxedError>;

@@ -2,8 +2,7 @@
 //!
 //! [`serve`](super::serve()) runs in that process.
 
-use super::FileResult;
-use super::errors::Hdf5ValuesError;
+use super::errors::{Hdf5Result, Hdf5ValuesError};
 use super::examine::{Hdf5Reading, library_failure, program, start};
 use hdf5_metno::Dataset;
 use std::collections::HashMap;
@@ -30,7 +29,7 @@ pub(super) fn served(
     frame: usize,
     rows: &Range<usize>,
     bytes: usize,
-) -> Option<FileResult<Vec<u8>>> {
+) -> Option<Hdf5Result<Vec<u8>>> {
     program()?;
     Some(server_of(dataset).and_then(|server| {
         let mut server = server.lock().unwrap_or_else(PoisonError::into_inner);
@@ -41,7 +40,7 @@ pub(super) fn served(
     }))
 }
 
-fn server_of(dataset: &Dataset) -> FileResult<Arc<Mutex<RowServer>>> {
+fn server_of(dataset: &Dataset) -> Hdf5Result<Arc<Mutex<RowServer>>> {
     static SERVERS: Mutex<Option<RowServers>> = Mutex::new(None);
     let key = (PathBuf::from(dataset.filename()), dataset.name());
     let mut servers = SERVERS.lock().unwrap_or_else(PoisonError::into_inner);
@@ -66,7 +65,7 @@ impl RowServer {
     }
 
     /// Requests rows and returns the answer of the process, or an error if it gives none.
-    fn ask(&mut self, frame: usize, rows: &Range<usize>, bytes: usize) -> io::Result<FileResult<Vec<u8>>> {
+    fn ask(&mut self, frame: usize, rows: &Range<usize>, bytes: usize) -> io::Result<Hdf5Result<Vec<u8>>> {
         let request = [frame, rows.start, rows.end].map(|number| (number as u64).to_ne_bytes());
         self.requests.write_all(request.as_flattened())?;
         let [done, length] = read_numbers(&mut self.answers)?;
@@ -80,7 +79,7 @@ impl RowServer {
     }
 
     /// Ends a process that gave no answer, and returns the error about it.
-    fn end<T>(&mut self) -> FileResult<T> {
+    fn end<T>(&mut self) -> Hdf5Result<T> {
         // a process that has ended keeps its status; any other would wait for the next request
         let _ = self.child.kill();
         let status = self.child.wait().map_err(Hdf5ValuesError::unreadable)?;

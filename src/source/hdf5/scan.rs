@@ -1,12 +1,13 @@
 //! The scan of an HDF5 file.
 
+use super::errors::Hdf5Result;
 use super::examine::{Hdf5Reading, examine};
 use super::file::{ChunkCache, Hdf5FileError, is_hdf5, open_file};
 use super::layout::Layout;
 use super::links;
 use super::text::{self, Angles, length_of};
 use super::volume::{Selection, Volume};
-use super::{FileResult, Hdf5Angles, Hdf5Contents, Hdf5Frames, Hdf5Input, Hdf5Scan};
+use super::{Hdf5Angles, Hdf5Contents, Hdf5Frames, Hdf5Input, Hdf5Scan};
 use crate::error::{BoxedError, Error, Result, messages};
 use crate::source::files::bad;
 use crate::source::{Stack, Stacks};
@@ -95,7 +96,7 @@ struct ScanParts {
     notes: Vec<String>,
 }
 
-fn read(input: &Hdf5Input, file: &hdf5::File, layout: &Layout, angles: bool, memory: u64) -> FileResult<ScanParts> {
+fn read(input: &Hdf5Input, file: &hdf5::File, layout: &Layout, angles: bool, memory: u64) -> Hdf5Result<ScanParts> {
     let path = &input.file;
     let data = Volume::open(path, file, &layout.data, memory)?;
     let mut notes = data.notes();
@@ -113,7 +114,7 @@ fn read(input: &Hdf5Input, file: &hdf5::File, layout: &Layout, angles: bool, mem
     notes.extend(roles.notes(layout));
     let part =
         |frames: &[usize]| (!frames.is_empty()).then(|| Selection { volume: data.clone(), frames: frames.to_vec() });
-    let mut field = |dataset: &Option<String>, frames: &[usize], flag: &str| -> FileResult<Option<Selection>> {
+    let mut field = |dataset: &Option<String>, frames: &[usize], flag: &str| -> Hdf5Result<Option<Selection>> {
         let Some(name) = dataset else { return Ok(part(frames)) };
         let volume = Volume::open_field(path, file, name, memory, flag)?;
         notes.extend(volume.notes());
@@ -179,7 +180,7 @@ struct Roles {
 
 impl Roles {
     /// Reads NXtomo's keys: 0 projection, 1 flat, 2 dark, 3 invalid, -1 a projection taken again.
-    fn read(file: &hdf5::File, name: &str, data: &Volume) -> FileResult<Roles> {
+    fn read(file: &hdf5::File, name: &str, data: &Volume) -> Hdf5Result<Roles> {
         let keys = text::numbers(file, name)?;
         if keys.len() != data.frames() {
             let (keys, data, frames) = (keys.len(), data.name.clone(), data.frames());

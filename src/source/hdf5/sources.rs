@@ -1,8 +1,7 @@
 //! Source files of a virtual dataset. The library silently reads missing ones as fill values.
 
-use super::FileResult;
 use super::datasets::chunk_bytes;
-use super::errors::{Hdf5LinkError, Hdf5SourceError};
+use super::errors::{Hdf5LinkError, Hdf5Result, Hdf5SourceError};
 use super::filters::filters;
 use super::links::{DEPTH, open_dataset, source_file};
 use crate::files::open_regular;
@@ -31,7 +30,7 @@ pub(super) struct Sources {
 ///
 /// # Errors
 /// A list of sources that are missing, cannot be opened, or need a filter that the library lacks.
-pub(super) fn sources(holder: &Path, dataset: &Dataset) -> FileResult<Sources> {
+pub(super) fn sources(holder: &Path, dataset: &Dataset) -> Hdf5Result<Sources> {
     let mut search = SourceSearch::default();
     search.follow(holder, dataset, DEPTH)?;
     let missing = search.missing.len();
@@ -56,7 +55,7 @@ struct SourceSearch {
 }
 
 impl SourceSearch {
-    fn follow(&mut self, holder: &Path, dataset: &Dataset, depth: usize) -> FileResult<()> {
+    fn follow(&mut self, holder: &Path, dataset: &Dataset, depth: usize) -> Hdf5Result<()> {
         let plist = dataset.dcpl().map_err(|error| Hdf5LinkError::Unopened { error })?;
         if plist.layout() != Layout::Virtual || depth == 0 {
             return Ok(());

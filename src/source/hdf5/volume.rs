@@ -1,9 +1,8 @@
 //! Datasets of frames: checks of their form, and reading of their rows.
 
-use super::FileResult;
 use super::datasets::{MAX_FRAMES, chunk_bytes, files, shape, stored};
 use super::direct::{DirectRequest, DirectValues};
-use super::errors::{Hdf5LinkError, Hdf5ValuesError};
+use super::errors::{Hdf5LinkError, Hdf5Result, Hdf5ValuesError};
 use super::file::{ChunkCache, is_newer};
 use super::filters::filters;
 use super::links;
@@ -103,21 +102,21 @@ fn opened(file: &File, name: &str) -> Result<Dataset, Hdf5DatasetError> {
 
 impl Volume {
     /// Opens a dataset of the file at `path`; chunks may take a part of `memory`, in bytes.
-    pub fn open(path: &Path, file: &File, name: &str, memory: u64) -> FileResult<Volume> {
+    pub fn open(path: &Path, file: &File, name: &str, memory: u64) -> Hdf5Result<Volume> {
         Volume::of(path, file, name, memory, None)
     }
 
     /// Opens a dataset of flats or darks, which may be a single averaged frame; `flag` names them.
-    pub fn open_field(path: &Path, file: &File, name: &str, memory: u64, flag: &str) -> FileResult<Volume> {
+    pub fn open_field(path: &Path, file: &File, name: &str, memory: u64, flag: &str) -> Hdf5Result<Volume> {
         Volume::of(path, file, name, memory, Some(flag))
     }
 
-    fn of(path: &Path, file: &File, name: &str, memory: u64, field: Option<&str>) -> FileResult<Volume> {
+    fn of(path: &Path, file: &File, name: &str, memory: u64, field: Option<&str>) -> Hdf5Result<Volume> {
         let volume = Volume::of_dataset(path, file, name, memory, field);
         Ok(volume.map_err(|error| Hdf5DatasetError::Named { name: name.to_owned(), error })?)
     }
 
-    fn of_dataset(path: &Path, file: &File, name: &str, memory: u64, field: Option<&str>) -> FileResult<Volume> {
+    fn of_dataset(path: &Path, file: &File, name: &str, memory: u64, field: Option<&str>) -> Hdf5Result<Volume> {
         let dataset = opened(file, name)?;
         let single = field.is_some() && dataset.ndim() == 2;
         let shape = sides(&dataset, field)?;
@@ -139,7 +138,7 @@ impl Volume {
     }
 
     /// Checks that the library can read all values, and determines the files and chunks that it needs for that.
-    fn prepare_library(&mut self) -> FileResult<()> {
+    fn prepare_library(&mut self) -> Hdf5Result<()> {
         filters(&self.dataset)?;
         if let Some(bytes) = chunk_bytes(&self.dataset) {
             (self.chunked, self.chunk) = (1, bytes);
@@ -221,7 +220,7 @@ impl Volume {
     }
 
     /// Returns the way to read values without the library, if storage and sample type are supported here.
-    fn direct(&mut self, memory: u64, repeatedly: bool) -> FileResult<Option<Access>> {
+    fn direct(&mut self, memory: u64, repeatedly: bool) -> Hdf5Result<Option<Access>> {
         let kind = self.dataset.dtype().map_err(|error| Hdf5DatasetError::NoType { error })?;
         let native = native(self.sample).is_some_and(|native| native == kind);
         let other = if NATIVE_BIG { ByteOrder::LittleEndian } else { ByteOrder::BigEndian };
@@ -251,7 +250,7 @@ impl Volume {
 
     /// Reports whether some rows agree with those of the library, as a type of the other byte order may also differ in
     /// its bit layout.
-    fn agrees(&self, values: &DirectValues) -> FileResult<bool> {
+    fn agrees(&self, values: &DirectValues) -> Hdf5Result<bool> {
         let file = open_regular(&self.files[0]).map_err(Hdf5ValuesError::unreadable)?;
         let [frames, height, width] = self.shape;
         let (mut here, mut there) = (vec![0f32; width], vec![0f32; width]);
@@ -274,7 +273,7 @@ impl Volume {
         }
     }
 
-    fn read_f32(&self, file: &std::fs::File, frame: usize, rows: &Range<usize>, out: &mut [f32]) -> FileResult<()> {
+    fn read_f32(&self, file: &std::fs::File, frame: usize, rows: &Range<usize>, out: &mut [f32]) -> Hdf5Result<()> {
         match &self.access {
             Access::Direct(values) => values.read_f32(file, frame, rows, out),
             Access::Library => self.library_f32(frame, rows, out),
@@ -282,14 +281,14 @@ impl Volume {
     }
 
     /// Reads rows in the form of [`samples`](Self::samples); samples have up to 32 bits.
-    fn read_stored(&self, file: &std::fs::File, frame: usize, rows: &Range<usize>, out: &mut [u8]) -> FileResult<()> {
+    fn read_stored(&self, file: &std::fs::File, frame: usize, rows: &Range<usize>, out: &mut [u8]) -> Hdf5Result<()> {
         match &self.access {
             Access::Direct(values) => values.read_stored(file, frame, rows, out),
             Access::Library => self.read_library(frame, rows, |samples| out.copy_from_slice(samples)),
         }
     }
 
-    fn library_f32(&self, frame: usize, rows: &Range<usize>, out: &mut [f32]) -> FileResult<()> {
+    fn library_f32(&self, frame: usize, rows: &Range<usize>, out: &mut [f32]) -> Hdf5Result<()> {
         let kind = match self.sample {
             SampleType::F16 => SampleType::F32,
             sample if sample.is_long() => SampleType::F32,
@@ -300,7 +299,7 @@ impl Volume {
 
     /// Passes rows that the library reads to `take`, in the form of [`samples`](Self::samples). The library changes the
     /// byte order and fills unused bits; integers keep their values.
-    pub fn read_library(&self, frame: usize, rows: &Range<usize>, take: impl FnOnce(&[u8])) -> FileResult<()> {
+    pub fn read_library(&self, frame: usize, rows: &Range<usize>, take: impl FnOnce(&[u8])) -> Hdf5Result<()> {
         let bytes = rows.len() * self.size().0 * self.samples().sample.bytes();
         if let Some(samples) = served(&self.dataset, frame, rows, bytes) {
             take(&samples?);
@@ -324,7 +323,7 @@ impl Volume {
         frame: usize,
         rows: &Range<usize>,
         take: impl FnOnce(&[u8]),
-    ) -> FileResult<()> {
+    ) -> Hdf5Result<()> {
         let read = match self.single {
             true => self.dataset.read_slice_2d::<T, _>((rows.clone(), ..)),
             false => self.dataset.read_slice_2d::<T, _>((frame, rows.clone(), ..)),
@@ -373,12 +372,12 @@ impl Selection {
         self.volume.file_of(self.frames[place])
     }
 
-    fn read_rows(&self, file: &std::fs::File, place: usize, rows: &Range<usize>, out: &mut [f32]) -> FileResult<()> {
+    fn read_rows(&self, file: &std::fs::File, place: usize, rows: &Range<usize>, out: &mut [f32]) -> Hdf5Result<()> {
         let done = self.volume.read_f32(file, self.frames[place], rows, out);
         done.map_err(|error| self.failed(place, error))
     }
 
-    fn read_stored(&self, file: &std::fs::File, place: usize, rows: &Range<usize>, out: &mut [u8]) -> FileResult<()> {
+    fn read_stored(&self, file: &std::fs::File, place: usize, rows: &Range<usize>, out: &mut [u8]) -> Hdf5Result<()> {
         let done = self.volume.read_stored(file, self.frames[place], rows, out);
         done.map_err(|error| self.failed(place, error))
     }
@@ -402,7 +401,7 @@ struct VolumeFrames {
 
 impl VolumeFrames {
     /// Calls `read` with the file of a frame, and checks that neither this file nor external storage has changed.
-    fn read(&self, frame: usize, read: impl FnOnce(&std::fs::File) -> FileResult<()>) -> Result<()> {
+    fn read(&self, frame: usize, read: impl FnOnce(&std::fs::File) -> Hdf5Result<()>) -> Result<()> {
         self.files.read(self.selection.file_of(frame), read)?;
         self.selection.volume.external.clone().try_for_each(|index| self.files.read(index, |_| Ok::<(), String>(())))
     }

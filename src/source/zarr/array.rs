@@ -1,11 +1,10 @@
 //! Zarr arrays: their metadata and their chunks.
 
-use super::FileResult;
 use super::chunk::StoredChunk;
 use super::errors::ZarrChunkError;
 use super::metadata::json_of;
 use super::shard::Sharding;
-use crate::error::{BoxedError, messages};
+use crate::error::{BoxedError, Result, messages};
 use crate::layout::SampleType;
 use crate::layout::codec::{DecodeBuffers, DecodeError};
 use crate::layout::zarr::{ArrayMetadata, ChunkCodec, ChunkKeys, ZarrVersion, checked, fill_bytes};
@@ -25,8 +24,8 @@ messages! {
         Empty { shape: String } =>
             "has the shape {shape}, and nothing in it or its chunks"; "name another array",
         TooLarge { shape: String } =>
-            "claims the shape {shape}, more than the {MAX_FRAMES} frames, {MAX_SIDE} a side or {MAX_PIXELS} pixels that can \
-             be read";
+            "claims the shape {shape}, more than the {MAX_FRAMES} frames, {MAX_SIDE} a side or {MAX_PIXELS} pixels \
+             that can be read";
             "check whether it is damaged",
         UnfitChunks { chunk: Vec<u64>, shape: String } =>
             "has chunks of {chunk:?}, which do not fit the shape {shape}"; "write it again",
@@ -77,7 +76,7 @@ impl ZarrArray {
     ///
     /// # Errors
     /// A message about invalid or unsupported metadata, without the path.
-    pub fn open(directory: &Path) -> FileResult<ZarrArray> {
+    pub fn open(directory: &Path) -> Result<ZarrArray, BoxedError> {
         let meta = [ZarrVersion::V3, ZarrVersion::V2].into_iter().find_map(|version| {
             let json = json_of(&directory.join(version.array_file())).transpose()?;
             Some(json.map_err(BoxedError::from).and_then(|json| Ok(ArrayMetadata::parse(&json, version)?)))

@@ -28,9 +28,6 @@ use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
-/// Result with a message about a directory, to which the caller adds the name.
-type FileResult<T> = Result<T, BoxedError>;
-
 /// Frames of an array.
 #[derive(Debug)]
 pub(super) struct ZarrFrames {
@@ -197,7 +194,7 @@ impl ZarrFrames {
 }
 
 /// Opens the array of a directory of Zarr.
-fn opened(path: &Path) -> FileResult<ZarrArray> {
+fn opened(path: &Path) -> Result<ZarrArray, BoxedError> {
     ZarrArray::open(&array_of(path)?)
 }
 
