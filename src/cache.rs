@@ -3,6 +3,7 @@
 //! One TOML file for each device, driver and version of the program. A missing or malformed file counts as empty; losing
 //! it only costs time.
 
+use crate::error::messages;
 use crate::facts::DeviceFacts;
 use crate::files::{cache_directory, make_private, read_text, write_atomically};
 use crate::hash::fnv1a;
@@ -11,6 +12,14 @@ use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::io;
 use std::path::{Path, PathBuf};
+
+messages! {
+    /// Why verdicts are not kept for later runs.
+    enum VerdictsWarning: Warning {
+        Unwritable { path: String, error: String } =>
+            "{path}: {error}; verdicts are not stored"; "set FBP_CACHE_DIR to a writable directory",
+    }
+}
 
 /// The verdict on a kernel on a device.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -82,8 +91,8 @@ impl Verdicts {
 
     /// Returns the warning that verdicts cannot be stored.
     pub fn unwritable(&self, error: &io::Error) -> String {
-        let path = self.path.shown();
-        format!("warning: {path}: {error}; verdicts are not stored; set FBP_CACHE_DIR to a writable directory")
+        let message = VerdictsWarning::Unwritable { path: self.path.shown().to_string(), error: error.to_string() };
+        format!("warning: {message}")
     }
 
     /// Returns the error of a kernel whose stored verdict is `right`, if the error is also within the present `margin`.

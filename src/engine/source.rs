@@ -1,8 +1,9 @@
 //! The input of a job: its data, their correction and their scan.
 
+use super::errors::WaitError;
 use super::levels;
 use crate::device::RowCorrection;
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::feed::{HostFeed, ScanRows};
 use crate::files::read_numbers;
 use crate::geometry::{parse_angles, parse_numbers};
@@ -216,9 +217,7 @@ fn await_stack(path: &str, flag: &str, watch: Watch, reporter: &Reporter, cancel
     let mut before = None;
     wait(path, flag, watch, |files| {
         if cancelled.load(Relaxed) {
-            return Err(Error::Interrupted(
-                "interrupted while waiting for files, nothing was written; run again".into(),
-            ));
+            return Err(WaitError::Stopped.into());
         }
         if before.replace(files) != Some(files) {
             let of = watch.pages.map(|pages| format!(" of {pages}")).unwrap_or_default();

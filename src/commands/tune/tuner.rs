@@ -191,7 +191,7 @@ impl Tuner<'_> {
     /// Returns a point as a candidate, or the reason why it cannot run here or must not replace the shipped kernel.
     fn candidate(&mut self, point: &Point, shipped: Option<&KernelSpec>) -> Result<Result<Candidate, String>> {
         if let Err(why) = point.check() {
-            return Ok(Err(why));
+            return Ok(Err(why.to_string()));
         }
         let facts = &self.found.facts;
         let texel = self.open()?.texel(point)?;
