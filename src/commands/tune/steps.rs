@@ -1,6 +1,7 @@
 //! Tuning of the sizes of the work-groups of steps, one after another: each value is timed on the device, and the
 //! results must be the same bit for bit.
 
+use super::errors::StoppedTuneError;
 use crate::device::{FoundDevice, Session};
 use crate::error::{Error, Result};
 use crate::kernel::{Parameter, StepSizes};
@@ -91,7 +92,7 @@ impl SizeTuner<'_> {
         wanted: Option<u64>,
     ) -> Result<(SizeTrial, Option<u64>)> {
         if self.cancelled.load(Relaxed) {
-            return Err(Error::Interrupted("interrupted: no profile was written; start again".into()));
+            return Err(StoppedTuneError::NoProfile.into());
         }
         let operation = operation_for(parameter);
         // after an error a driver may return nothing but errors: it is opened again
