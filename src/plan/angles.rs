@@ -9,16 +9,16 @@ messages! {
     /// Reasons to doubt the angles of a scan.
     enum AngleWarning: Warning {
         RadiansOfFlags { covered: f64, period: f64, span: f64, degrees: f64 } =>
-            "--overall-angle: angles cover {covered:.1} of {period} degrees and look like radians: {span:.2} radians are \
-             {degrees:.1} degrees";
+            "--overall-angle: angles cover {covered:.1} of {period} degrees and look like radians: {span:.2} radians \
+             are {degrees:.1} degrees";
             "give degrees, --overall-angle {degrees:.0}",
         RadiansOfText { flag: String, covered: f64, period: f64, span: f64, degrees: f64 } =>
-            "{flag}: angles cover {covered:.1} of {period} degrees and look like radians: {span:.2} radians are \
-             {degrees:.1} degrees";
+            "{flag}: angles cover {covered:.1} of {period} degrees and look like radians: {span:.2} radians \
+             are {degrees:.1} degrees";
             "multiply them by 57.29577951 (awk '{{ print $1 * 57.29577951 }}' FILE > degrees.txt)",
         RadiansOfHdf5 { flag: String, covered: f64, period: f64, span: f64, degrees: f64 } =>
-            "{flag}: angles cover {covered:.1} of {period} degrees and look like radians: {span:.2} radians are \
-             {degrees:.1} degrees";
+            "{flag}: angles cover {covered:.1} of {period} degrees and look like radians: {span:.2} radians \
+             are {degrees:.1} degrees";
             "set the attribute units of the angles to rad, or give --angles FILE or --overall-angle",
         Missing { covered: f64, period: f64, missing: f64 } =>
             "angles cover {covered:.1} of {period} degrees: the largest gap leaves {missing:.1} degrees out";

@@ -16,7 +16,8 @@ messages! {
             "--center: {center}, shifted by {mean_shift:.2} bins on average, is outside the detector; bins are \
              0..={last} (centre of the first bin is 0)",
         NoMemoryForSlices { memory: String, sinograms: usize, slices: usize, needed: String } =>
-            "--memory: {memory} is not enough for {sinograms} sinograms and {slices} slices in flight, which need {needed}";
+            "--memory: {memory} is not enough for {sinograms} sinograms and {slices} slices in flight, which need \
+             {needed}";
             "give more",
         NoMemoryForSteps { memory: String, held: String } =>
             "--memory: {memory} is not enough: the steps before the filter hold {held} (--phase and --tilt filter rows \
@@ -54,8 +55,8 @@ messages! {
             free: String,
             allocation: String,
         } =>
-            "{device}: {slices} slices at once, of them {rows} rows of pixels and {projections} projections at a time, need \
-             {needed} of device memory (largest single buffer {largest}), there are {free} (largest allocation \
+            "{device}: {slices} slices at once, of them {rows} rows of pixels and {projections} projections at a time, \
+             need {needed} of device memory (largest single buffer {largest}), there are {free} (largest allocation \
              {allocation})";
             "use fewer --slices-per-pass, a --roi, more --memory or another --device",
     }

@@ -36,7 +36,8 @@ messages! {
             "--slices-per-pass: `{text}` is not a number of slices"; "give auto or one of {modes:?}",
         UnknownAlgorithm { error: BoxedError } => "--algorithm: {error}",
         RangeOfFloats { flag: &'static str, dtype: Dtype } =>
-            "--{flag}: says which values become the smallest and largest integer, but {dtype} has the values as they are";
+            "--{flag}: says which values become the smallest and largest integer, but {dtype} has the values as \
+             they are";
             "add --dtype u16 or u8, or leave --{flag} out",
         PercentilesOutside { low: f64, high: f64 } => "--percentile: {low},{high} is not within 0,100",
         MaskNotPositive { mask: f64 } => "--mask: {mask} is not a fraction above 0",

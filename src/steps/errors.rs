@@ -36,7 +36,8 @@ messages! {
         UnknownFilter { name: String } => "--phase: `{name}` is not one of paganin",
         WithoutPhase { flag: &'static str } => "{flag}: belongs to --phase paganin, which is missing",
         MissingFlags { missing: String } =>
-            "--phase: also needs {missing}: energy in keV, lengths with units such as 50mm and 0.65um, ratio delta / beta",
+            "--phase: also needs {missing}: energy in keV, lengths with units such as 50mm and 0.65um, ratio \
+             delta / beta",
         MissingFlag { flag: &'static str, what: &'static str } => "--phase: also needs {flag}: {what}",
         NoDistance => "--phase: also needs --distance from sample to detector, such as 50mm",
         NoPixelSize => "--phase: also needs --pixel-size with its unit, such as 0.65um",
@@ -69,8 +70,8 @@ messages! {
              {darks}: they are exchanged, or not those of this scan";
             "exchange them, or give those of the scan, or give another --dark-scale than {scale}",
         NoLight { dead: u64, all: u64 } =>
-            "the flat fields are not above the dark fields in {dead} of {all} pixels of the rows to reconstruct, so more \
-             than half of all values would be replaced";
+            "the flat fields are not above the dark fields in {dead} of {all} pixels of the rows to reconstruct, so \
+             more than half of all values would be replaced";
             "check that --flats and --darks are those of this scan, or choose rows in the beam with --rows",
         MostReplaced { replaced: u64, values: u64, non_positive: u64, dead: u64, non_finite: u64 } =>
             "{replaced} of {values} values were replaced, which is more than half: {non_positive} transmissions at or \
@@ -92,7 +93,8 @@ messages! {
             "--delta-beta: {ratio} is below 1, but for X-rays delta is much larger than beta";
             "give delta / beta, such as 300; the inverse is {inverse:.4}",
         ShortFilter { length: f64 } =>
-            "--phase: the filter has a length of {length:.3} pixels, which changes hardly anything; usual are 0.2 to 100";
+            "--phase: the filter has a length of {length:.3} pixels, which changes hardly anything; usual are 0.2 \
+             to 100";
             "check --energy-kev, --distance, --pixel-size and --delta-beta, and their units",
         LongFilter { length: f64 } =>
             "--phase: the filter has a length of {length:.3} pixels, which leaves hardly any details; usual are 0.2 to \
