@@ -3,10 +3,10 @@
 //! One TOML file for each device, driver and version of the program. A missing or malformed file counts as empty; losing
 //! it only costs time.
 
+use crate::digest::PartsDigest;
 use crate::error::messages;
 use crate::facts::DeviceFacts;
 use crate::files::{cache_directory, make_private, read_text, write_atomically};
-use crate::hash::fnv1a;
 use crate::visible::Shown;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -71,8 +71,8 @@ impl Verdicts {
             kernel: BTreeMap::new(),
         };
         let words = [&content.program, &content.platform, &content.device, &content.driver, &content.version];
-        let hash = fnv1a(&words.map(|word| word.as_bytes()));
-        let mut verdicts = Verdicts { path: directory.join(format!("verdicts-{hash:016x}.toml")), content };
+        let name = format!("verdicts-{:.16}.toml", PartsDigest::of(words));
+        let mut verdicts = Verdicts { path: directory.join(name), content };
         verdicts.content.kernel = verdicts.stored();
         verdicts
     }

@@ -3,6 +3,7 @@
 use super::errors::WaitError;
 use super::levels;
 use crate::device::RowCorrection;
+use crate::digest::PartsDigest;
 use crate::error::Result;
 use crate::feed::{HostFeed, ScanRows};
 use crate::files::read_numbers;
@@ -10,7 +11,7 @@ use crate::geometry::{parse_angles, parse_numbers};
 use crate::job::Job;
 use crate::kernel::StepBackends;
 use crate::plan::{HeldByHost, SampleShape, Scan, StackShape};
-use crate::recipe::{AngleSource, Recipe, digest};
+use crate::recipe::{AngleSource, Recipe};
 use crate::report::Reporter;
 use crate::source::{self, FieldMode, InputKind, Stack, Stacks, Watch, wait};
 use crate::steps::{Preparation, Scope, Steps};
@@ -131,7 +132,7 @@ impl Source {
             values.iter().flatten().map(|value| format!("{:016x} ", value.to_bits())).collect()
         };
         let (angles, shifts) = (bits(&self.shape.angles), bits(&self.shape.shifts));
-        digest([&self.stack().fingerprint(), self.preparation.fingerprint(), &angles, &shifts])
+        PartsDigest::of([&self.stack().fingerprint(), self.preparation.fingerprint(), &angles, &shifts]).to_string()
     }
 
     /// Takes over the data for another job, which differs in its axis or tilt.

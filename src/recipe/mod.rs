@@ -15,7 +15,7 @@ mod scan;
 mod spans;
 
 pub use conflicts::{CheckedCommand, Rule, RuleKind, check_conflicts, given, rules};
-pub use identity::{DeviceIdentity, Identity, digest};
+pub use identity::{DeviceIdentity, Identity};
 pub use input::Input;
 pub use output::{Scaling, Values};
 pub use quantities::{MAX_ANGLE, parse_size, parse_time};

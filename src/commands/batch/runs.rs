@@ -4,10 +4,11 @@ use super::errors::{BatchFlagError, BatchOutputError, ScanTableError};
 use super::scans::{ListedScan, SCAN_NAME, check_name, is_hdf5, listed};
 use super::table::{self, ScanRow};
 use crate::cli::{BatchArgs, ReconstructArgs};
+use crate::digest::PartsDigest;
 use crate::error::{Error, Result};
 use crate::files::excerpt;
 use crate::job::Job;
-use crate::recipe::{digest, given, merge, put_over};
+use crate::recipe::{given, merge, put_over};
 use crate::report::{Messages, ProgressKind};
 use crate::shard::Shard;
 use crate::sink::Target;
@@ -132,7 +133,7 @@ impl ScanRun {
     fn new(scan: &ListedScan, flags: Table, merged: &ReconstructArgs) -> Result<ScanRun> {
         let mut identity = flags.clone();
         OF_A_JOB.iter().chain(&WRITTEN[1..]).for_each(|key| drop(identity.remove(*key)));
-        let key = digest(identity.iter().map(|(key, value)| format!("{key} = {value}\n")));
+        let key = PartsDigest::of(identity.iter().map(|(key, value)| format!("{key} = {value}"))).to_string();
         let flags = ReconstructArgs::deserialize(flags)
             .map_err(|e| BatchFlagError::Unreadable { error: e.message().into() })?;
         let flags = ReconstructArgs {

@@ -5,13 +5,14 @@ use super::reconstruction::Reconstruction;
 use super::summary::Summary;
 use crate::axis::Axis;
 use crate::cli::{InputArgs, ReconstructArgs, ScanArgs, StepArgs, Text};
+use crate::digest::PartsDigest;
 use crate::engine::{FieldCounts, ReadyDevice, Source};
 use crate::error::{Error, Result};
 use crate::execution::Existing;
 use crate::files::{Lock, LockMode, OutputKind, TOML, excerpt_of_lines, read_text, write_atomically};
 use crate::geometry::Roi;
 use crate::job::Job;
-use crate::recipe::{DeviceIdentity, FACTS, Identity, Scaling, digest, run_file};
+use crate::recipe::{DeviceIdentity, FACTS, Identity, Scaling, run_file};
 use crate::remark::Doubt;
 use crate::report::Reporter;
 use crate::sink::{OutputLock, SliceStamp, Target};
@@ -38,7 +39,7 @@ pub(super) fn identity(job: &Job, source: &Source, devices: &[ReadyDevice]) -> I
         part: device.plan.cut.projections,
     };
     let sampled = match job.recipe.values.scaling {
-        Some(Scaling::Percentile(_)) => Some(digest(scan.run_slices.iter().map(|slice| format!("{slice} ")))),
+        Some(Scaling::Percentile(_)) => Some(PartsDigest::of(scan.run_slices.iter().map(usize::to_string)).to_string()),
         _ => None,
     };
     Identity {

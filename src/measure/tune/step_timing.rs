@@ -5,8 +5,8 @@ use crate::device::{
     ColumnOrder, DetectorRows, DeviceRows, ImageFilter, ImageFilterForm, ImagePart, OutlierForm, OutlierRemover,
     OutlierRows, PieceSize, RunningMedians, Session, SinogramBatch, SinogramShape,
 };
+use crate::digest::PartsDigest;
 use crate::error::{Result, messages};
-use crate::hash::fnv1a;
 use crate::kernel::IMAGE_LENGTHS;
 use crate::source::{SampleType, StoredSamples};
 use opencl3::memory::{Buffer, CL_MEM_READ_WRITE};
@@ -61,7 +61,7 @@ pub struct StepTiming {
     /// Median of a pass in seconds.
     pub seconds: f64,
     /// Hash of the values that the operation computed.
-    pub result: u64,
+    pub result: PartsDigest,
 }
 
 impl StepOperation {
@@ -164,5 +164,8 @@ fn measure(
     if got.iter().any(|value| value.is_nan()) {
         return Err(StepTimingError::NotANumber.into());
     }
-    Ok(StepTiming { seconds: seconds[seconds.len() / 2], result: fnv1a(&[bytemuck::cast_slice(&got)]) })
+    Ok(StepTiming {
+        seconds: seconds[seconds.len() / 2],
+        result: PartsDigest::of([bytemuck::cast_slice::<f32, u8>(&got)]),
+    })
 }

@@ -6,8 +6,8 @@
 
 use super::description::VolumeDescription;
 use super::paths::{remove, unfinished};
+use crate::digest::PartsDigest;
 use crate::error::messages;
-use crate::hash::fnv1a;
 use crate::visible::Shown;
 use std::fs;
 use std::io;
@@ -49,7 +49,7 @@ impl PartDirectories {
         let run = description.stamp.as_ref().map(|stamp| stamp.run.as_str()).unwrap_or_default();
         let slices = format!("{:?}", description.slices);
         let name = self.output.file_name().unwrap_or_default().to_string_lossy();
-        PathBuf::from(format!("{name}.parts")).join(format!("{:016x}", fnv1a(&[run.as_bytes(), slices.as_bytes()])))
+        PathBuf::from(format!("{name}.parts")).join(format!("{:.16}", PartsDigest::of([run, &slices])))
     }
 
     /// Returns the final directory of the parts.
