@@ -34,7 +34,7 @@ mod tests {
     #[test]
     fn parts_are_told_apart() {
         assert_ne!(PartsDigest::of(["ab", "c"]), PartsDigest::of(["a", "bc"]));
-        assert_ne!(PartsDigest::of([""]), PartsDigest::of::<[&str; 0]>([]));
+        assert_ne!(PartsDigest::of([""]), PartsDigest::of([] as [&str; 0]));
         // of 8 bytes, 1 and zeros, and the letter a
         let one = PartsDigest::of(["a"]);
         assert_eq!(one.0[..], Sha256::digest(b"\x01\0\0\0\0\0\0\0a")[..]);

@@ -75,7 +75,7 @@ impl KnownFailures {
     /// Reads and checks a file of failures; `name` is used in messages.
     pub fn parse(text: &str, name: &str) -> Result<Self> {
         let known: KnownFailures = toml::from_str(text).map_err(|e| Error::profile(name, e.to_string().trim_end()))?;
-        let wrong = |error: KnownFailuresError| Err(Error::profile(name, error.to_string()));
+        let wrong = |error: KnownFailuresError| Err(Error::profile(name, error));
         if known.schema != SCHEMA {
             return wrong(KnownFailuresError::Schema { schema: known.schema });
         }

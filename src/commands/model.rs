@@ -50,7 +50,7 @@ fn offered(store: &ProfileStore, names: &[String]) -> Result<Vec<ModelRow>> {
         let profile = store.named(name)?;
         let own = model_of_profile(&profile, PROBLEM);
         if own.is_empty() {
-            return Err(Error::profile(name, CommandProfileError::NoThroughput.to_string()));
+            return Err(Error::profile(name, CommandProfileError::NoThroughput));
         }
         rows.extend(own);
     }

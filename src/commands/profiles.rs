@@ -23,9 +23,8 @@ pub fn profiles(action: &ProfilesAction) -> Result<String> {
         ProfilesAction::Check { files } => {
             for file in files {
                 let name = file.shown().to_string();
-                let content = read_text(file).map_err(|e| {
-                    Error::profile(&name, CommandProfileError::Unreadable { error: e.into() }.to_string())
-                })?;
+                let content = read_text(file)
+                    .map_err(|e| Error::profile(&name, CommandProfileError::Unreadable { error: e.into() }))?;
                 let profile = Profile::parse(&content, &name)?;
                 text += &format!("{name}: profile {}, {} kernels, valid\n", profile.name, profile.offers().len());
             }

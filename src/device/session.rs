@@ -6,7 +6,7 @@ use super::found::KeptContext;
 use super::programs::{BuiltProgram, ProgramRequest, ProgramStore};
 use super::search::devices_are_kept;
 use super::{FoundDevice, cl_error};
-use crate::error::{Error, Result};
+use crate::error::{Error, KernelBuildError, Result, first_error};
 use crate::facts::{DeviceFacts, DeviceKind};
 use crate::fault;
 use crate::kernel::{ImageFilterBackend, KernelSource, StepSizes, StepTarget};
@@ -244,12 +244,14 @@ impl Session {
             .map_err(|e| cl_error("creating a program", name, e))?;
         if let Err(error) = program.build(self.context.devices(), options) {
             let log = program.get_build_log(self.context.default_device()).unwrap_or_else(|_| error.to_string());
-            return Err(Error::KernelBuild {
+            return Err(KernelBuildError::Refused {
                 name: source.name.clone(),
                 device: name.to_owned(),
                 options: source.options.clone(),
+                reason: first_error(&log).to_owned(),
                 log,
-            });
+            }
+            .into());
         }
         let log = program.get_build_log(self.context.default_device()).unwrap_or_default();
         Ok(BuiltProgram { program, log })

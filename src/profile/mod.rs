@@ -191,7 +191,7 @@ impl Profile {
     pub fn parse(text: &str, name: &str) -> Result<Profile> {
         let profile: Profile =
             toml::from_str(text).map_err(|e| Error::profile(name, excerpt_of_lines(e.to_string().trim_end())))?;
-        profile.check().map_err(|error| Error::profile(name, error.to_string()))?;
+        profile.check().map_err(|error| Error::profile(name, error))?;
         Ok(profile)
     }
 

@@ -115,8 +115,8 @@ impl ProfileStore {
                 None => fitting.push(profile),
             }
         }
-        let mut choice = choose(fitting, facts)
-            .ok_or_else(|| Error::profile("default", ProfileChoiceError::NoneMatches.to_string()))?;
+        let mut choice =
+            choose(fitting, facts).ok_or_else(|| Error::profile("default", ProfileChoiceError::NoneMatches))?;
         match &choice.profile.tuned {
             Some(tuned) => choice.reason = format!("tuned on this device {}", tuned.date),
             None => choice.notes = stale,
@@ -160,7 +160,7 @@ pub fn tuned_directory() -> Option<PathBuf> {
 /// Reads one profile file.
 fn read(path: &Path) -> Result<Profile> {
     let name = path.shown().to_string();
-    let unreadable = |error: String| Error::profile(&name, ProfileChoiceError::Unreadable { error }.to_string());
+    let unreadable = |error: String| Error::profile(&name, ProfileChoiceError::Unreadable { error });
     let text = crate::files::read_text(path).map_err(|e| unreadable(e.to_string()))?;
     Profile::parse(&text, &name)
 }

@@ -20,9 +20,6 @@ messages! {
     }
 }
 
-/// Result with a message about a file, to which the caller adds the name.
-pub(super) type FileResult<T> = Result<T, String>;
-
 /// Number of files that a run may open in addition to those of a stack.
 const OTHER_FILES: u64 = 256;
 
@@ -35,7 +32,7 @@ pub(super) fn may_stay_open(files: usize) -> bool {
 
 /// Returns an error about a file; `flag` is the flag that named it.
 pub(super) fn bad(flag: &str, path: &Path, message: impl Display) -> Error {
-    Error::Input(format!("{flag}: {}: {message}", path.shown()))
+    Error::Input(format!("{flag}: {}: {message}", path.shown()).into())
 }
 
 /// Returns the name of a file without its directories.

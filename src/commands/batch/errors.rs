@@ -34,7 +34,7 @@ messages! {
         Unreadable { error: String } =>
             "the flags cannot be read: {error}"; "write their values as the help says",
         /// An error in the flags of one scan.
-        OfScan { place: String, error: String } => "{place}: {error}",
+        OfScan { place: String, error: BoxedError } => "{place}: {error}",
     }
 }
 

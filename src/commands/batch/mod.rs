@@ -127,12 +127,12 @@ fn verdict(batch: &BatchRuns, night: &Night) -> Result<()> {
     if done > 0 {
         return Err(FailedScansError::SomeFailed { failed, count, first, page }.into());
     }
-    let text = FailedScansError::AllFailed { failed, first, page }.to_string();
+    let failed = FailedScansError::AllFailed { failed, first, page };
     Err(match error.exit_code {
-        2 => Error::Usage(text),
-        3 => Error::Input(text),
-        5 => Error::Output(text),
-        1 => Error::CheckFailed(text),
-        _ => Error::Device(text),
+        2 => Error::Usage(failed.into()),
+        3 => Error::Input(failed.into()),
+        5 => Error::Output(failed.into()),
+        1 => Error::CheckFailed(failed.into()),
+        _ => Error::Device(failed.into()),
     })
 }

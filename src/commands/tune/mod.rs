@@ -250,7 +250,7 @@ fn write(profile: &Profile, destination: &ProfileDestination, reporter: &Reporte
     let text = toml::to_string_pretty(profile).map_err(|e| Error::profile(&name, e.to_string()))?;
     let text = format!("{TOML} tune`.\n{text}");
     if Profile::parse(&text, &name)? != *profile {
-        return Err(Error::profile(&name, TuneCommandError::OtherValues.to_string()));
+        return Err(Error::profile(&name, TuneCommandError::OtherValues));
     }
     match output {
         Some(file) => file.write(text)?,

@@ -3,6 +3,7 @@
 
 use super::errors::StoppedTuneError;
 use crate::device::{FoundDevice, Session};
+use crate::digest::PartsDigest;
 use crate::error::{Error, Result};
 use crate::kernel::{Parameter, StepSizes};
 use crate::measure::{
@@ -89,8 +90,8 @@ impl SizeTuner<'_> {
         sizes: &StepSizes,
         parameter: &Parameter,
         value: i64,
-        wanted: Option<u64>,
-    ) -> Result<(SizeTrial, Option<u64>)> {
+        wanted: Option<PartsDigest>,
+    ) -> Result<(SizeTrial, Option<PartsDigest>)> {
         if self.cancelled.load(Relaxed) {
             return Err(StoppedTuneError::NoProfile.into());
         }

@@ -77,7 +77,7 @@ impl Tuner<'_> {
                 Ok(Some(outcome)) => outcomes.push(outcome),
                 Ok(None) => break,
                 // a driver may fail on the signal
-                Err(Error::Device(_) | Error::KernelBuild { .. }) if self.cancelled.load(Relaxed) => break,
+                Err(Error::Device(_) | Error::KernelBuild(_)) if self.cancelled.load(Relaxed) => break,
                 Err(error) => return Err(error),
             }
         }

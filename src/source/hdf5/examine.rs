@@ -171,7 +171,7 @@ pub fn examine(reading: &Hdf5Reading) -> Result<()> {
             Err(error) => return Err(failed(verdicts.failed.insert(error.to_string())).into()),
         },
     };
-    verdict.refused.map_or(Ok(()), |message| Err(Error::Input(message)))
+    verdict.refused.map_or(Ok(()), |message| Err(Error::Input(message.into())))
 }
 
 /// Returns the result of a reading in a separate process, or the error of the library if it failed there.
