@@ -21,14 +21,14 @@ use tempfile::{Builder, NamedTempFile};
 const VALUES: usize = 1 << 20;
 
 fn file(data: &[u8]) -> Result<NamedTempFile> {
-    let failed = |e: std::io::Error| Error::Output(format!("a temporary file: {e}"));
+    let failed = |e: std::io::Error| Error::Output(format!("a temporary file: {e}").into());
     let mut file = NamedTempFile::new().map_err(failed)?;
     file.write_all(data).map_err(failed)?;
     Ok(file)
 }
 
 fn text(data: &[u8]) -> Result<&str> {
-    std::str::from_utf8(data).map_err(|e| Error::Input(format!("not text: {e}")))
+    std::str::from_utf8(data).map_err(|e| Error::Input(format!("not text: {e}").into()))
 }
 
 /// A TIFF: its headers, and the first and last rows of the first pages.
@@ -51,7 +51,7 @@ fn read_ends(spec: &str) -> Result<()> {
 
 /// An EDF file: its headers, and the first frames.
 pub fn edf(data: &[u8]) -> Result<()> {
-    let failed = |e: std::io::Error| Error::Output(format!("a temporary file: {e}"));
+    let failed = |e: std::io::Error| Error::Output(format!("a temporary file: {e}").into());
     let mut file = Builder::new().suffix(".edf").tempfile().map_err(failed)?;
     file.write_all(data).map_err(failed)?;
     read_ends(&file.path().to_string_lossy())
@@ -70,7 +70,7 @@ pub fn raw(data: &[u8]) -> Result<()> {
 /// A directory of Zarr: its metadata up to the first NUL, of a group or an array, and after it the bytes of its first
 /// chunk.
 pub fn zarr(data: &[u8]) -> Result<()> {
-    let failed = |e: std::io::Error| Error::Output(format!("a temporary directory: {e}"));
+    let failed = |e: std::io::Error| Error::Output(format!("a temporary directory: {e}").into());
     let directory = tempfile::tempdir().map_err(failed)?;
     let (meta, chunk) = data.split_at(data.iter().position(|&byte| byte == 0).unwrap_or(data.len()));
     let chunk = chunk.get(1..).unwrap_or_default();
@@ -116,7 +116,7 @@ pub fn chunk(data: &[u8]) -> Result<()> {
     let decoded = pipeline.decode(skipped.into(), &mut buffers, length, &(length / 3..length));
     assert!(decoded.is_err() || buffers.bytes.len() == length);
     assert!(buffers.held() <= 8 * (stored.len() + length + 64), "{} bytes are held", buffers.held());
-    decoded.map_err(|e| Error::Input(e.to_string()))
+    decoded.map_err(|e| Error::Input(e.to_string().into()))
 }
 
 /// The index of the chunks of an HDF5 dataset: what is known of the dataset, and after it the file.

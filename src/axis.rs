@@ -4,7 +4,7 @@
 use crate::center::{self, AxisEstimate, AxisSearch, AxisSurvey, AxisTilt, Method, Sinograms, TrialScores};
 use crate::device;
 use crate::engine::{Engine, Finish, Prepared, Setup, Source, corrected_rows, host_budget, open_device};
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, messages};
 use crate::geometry::default_axis;
 use crate::job::Job;
 use crate::numbers::brief;
@@ -13,6 +13,14 @@ use crate::report::Reporter;
 use crate::steps::Tilt;
 use serde::{Deserialize, Serialize};
 use std::fmt;
+
+messages! {
+    /// What is wrong with the axes of trial slices.
+    enum TrialAxisError: Usage {
+        OutsideDetector { axis: String, first: String, last: String } =>
+            "--sweep: {axis} is outside the detector, bins {first} to {last}",
+    }
+}
 
 /// Number of rows that a search samples, spread over the rows of the run; fewer if their sinograms exceed [`VALUES`].
 const ROWS: usize = 8;
@@ -195,12 +203,8 @@ pub fn trial_slices(
     let last = (source.stack().width() * source.stack().binning().by) as f64 - 1.0;
     let (first, last) = (-source.scan.mean_shift, last - source.scan.mean_shift);
     if let Some(outside) = axes.iter().find(|axis| !(first..=last).contains(*axis)) {
-        return Err(Error::usage(format!(
-            "--sweep: {} is outside the detector, bins {} to {}",
-            brief(*outside),
-            brief(first),
-            brief(last)
-        )));
+        let [axis, first, last] = [*outside, first, last].map(brief);
+        return Err(TrialAxisError::OutsideDetector { axis, first, last }.into());
     }
     let row = source.scan.run_slices.get(source.scan.run_slices.len() / 2).copied().unwrap_or_default();
     let devices = device::find(&job.execution.devices)?;

@@ -3,14 +3,23 @@
 //! One TOML file for each device, driver and version of the program. A missing or malformed file counts as empty; losing
 //! it only costs time.
 
+use crate::digest::PartsDigest;
+use crate::error::messages;
 use crate::facts::DeviceFacts;
 use crate::files::{cache_directory, make_private, read_text, write_atomically};
-use crate::hash::fnv1a;
 use crate::visible::Shown;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::io;
 use std::path::{Path, PathBuf};
+
+messages! {
+    /// Why verdicts are not kept for later runs.
+    enum VerdictsWarning: Warning {
+        Unwritable { path: String, error: String } =>
+            "{path}: {error}; verdicts are not stored"; "set FBP_CACHE_DIR to a writable directory",
+    }
+}
 
 /// The verdict on a kernel on a device.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -62,8 +71,8 @@ impl Verdicts {
             kernel: BTreeMap::new(),
         };
         let words = [&content.program, &content.platform, &content.device, &content.driver, &content.version];
-        let hash = fnv1a(&words.map(|word| word.as_bytes()));
-        let mut verdicts = Verdicts { path: directory.join(format!("verdicts-{hash:016x}.toml")), content };
+        let name = format!("verdicts-{:.16}.toml", PartsDigest::of(words));
+        let mut verdicts = Verdicts { path: directory.join(name), content };
         verdicts.content.kernel = verdicts.stored();
         verdicts
     }
@@ -82,8 +91,8 @@ impl Verdicts {
 
     /// Returns the warning that verdicts cannot be stored.
     pub fn unwritable(&self, error: &io::Error) -> String {
-        let path = self.path.shown();
-        format!("warning: {path}: {error}; verdicts are not stored; set FBP_CACHE_DIR to a writable directory")
+        let message = VerdictsWarning::Unwritable { path: self.path.shown().to_string(), error: error.to_string() };
+        format!("warning: {message}")
     }
 
     /// Returns the error of a kernel whose stored verdict is `right`, if the error is also within the present `margin`.

@@ -7,7 +7,15 @@
 use rayon::prelude::*;
 use serde::Serialize;
 
-use crate::error::{Error, Result};
+use crate::error::{Result, messages};
+
+messages! {
+    /// What is wrong with images that are compared.
+    enum ComparedImageError: Input {
+        OtherSize { pixels: usize, width: usize, height: usize } =>
+            "an image of {pixels} pixels where {width} x {height} were expected"; "compare images of one size",
+    }
+}
 
 /// Circle of the pixels that count, with centre `((w-1)/2, (h-1)/2)` and a radius of `fraction * min(w, h) / 2` pixels;
 /// the whole image without a fraction.
@@ -42,15 +50,11 @@ impl Mask {
     }
 
     fn check(&self, image: &[f32]) -> Result<()> {
-        if image.len() == self.width * self.height {
-            return Ok(());
+        let (pixels, Mask { width, height, .. }) = (image.len(), *self);
+        match pixels == width * height {
+            true => Ok(()),
+            false => Err(ComparedImageError::OtherSize { pixels, width, height }.into()),
         }
-        Err(Error::Input(format!(
-            "an image of {} pixels where {} x {} were expected: compare images of one size",
-            image.len(),
-            self.width,
-            self.height
-        )))
     }
 }
 

@@ -2,7 +2,7 @@
 
 use crate::cli::{InputArgs, ReconstructArgs, ScanArgs, Text};
 use crate::device::DeviceList;
-use crate::error::{Error, Result};
+use crate::error::{Result, messages};
 use crate::memory;
 use crate::recipe::{Span, parse_size, parse_time};
 use crate::report::Messages;
@@ -13,6 +13,26 @@ use crate::visible::Shown;
 use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
+
+messages! {
+    /// What is wrong with a flag about files.
+    enum ExecutionError: Usage {
+        NoOutput { forms: &'static str } => "--output: missing, expected: {forms}",
+        FileOfSeveralJobs { output: String } =>
+            "--shard: several jobs cannot write one file, {output}";
+            "name a directory or a pattern such as out/r-%05i.tif as --output",
+        ResumedFile { output: String } =>
+            "--resume: {output} is a single file, which is written completely or not at all";
+            "leave --resume out, or name a directory or a pattern such as out/r-%05i.tif as --output",
+        OtherOutput { flag: &'static str, extension: &'static str, output: String } =>
+            "--{flag}: works with an --output that ends in {extension}, which {output} does not";
+            "leave --{flag} out, or choose another --output",
+        TwoReports { first: String, second: String, kind: &'static str } =>
+            "--report: {first} and {second} would both be {kind}"; "give at most one FILE.json and one FILE.html",
+        OtherExtension { flag: &'static str, path: String, extension: &'static str } =>
+            "{flag}: {path} must end in .{extension}; other files beside it are named after it",
+    }
+}
 
 /// How and where a run takes place.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -107,7 +127,7 @@ impl Execution {
     /// Converts and checks merged flags, as far as that is possible without a device or a data file.
     ///
     /// # Errors
-    /// [`Error::Usage`] that names the flag.
+    /// [`Error::Usage`](crate::error::Error::Usage) that names the flag.
     pub fn new(args: &ReconstructArgs) -> Result<Execution> {
         let text = |value: &Option<Text>| value.as_ref().map(|text| text.0.clone());
         let size = |value: &Option<Text>, flag: &str| text(value).map(|text| parse_size(&text, flag)).transpose();
@@ -160,32 +180,21 @@ impl Execution {
         let Some(output) = &self.output else {
             return match self.dry_run {
                 true => Ok(()),
-                false => Err(Error::usage(format!("--output: missing, expected: {OUTPUT_FORMS}"))),
+                false => Err(ExecutionError::NoOutput { forms: OUTPUT_FORMS }.into()),
             };
         };
+        let path = || output.path_of(0).shown().to_string();
         if self.shard.is_some() && !output.shareable() {
-            return Err(Error::usage(format!(
-                "--shard: several jobs cannot write one file, {}; name a directory or a pattern such as out/r-%05i.tif \
-                 as --output",
-                output.path_of(0).shown()
-            )));
+            return Err(ExecutionError::FileOfSeveralJobs { output: path() }.into());
         }
         if self.existing == Existing::Resume && !output.resumable() {
-            return Err(Error::usage(format!(
-                "--resume: {} is a single file, which is written completely or not at all; leave --resume out, or name \
-                 a directory \
-                 or a pattern such as out/r-%05i.tif as --output",
-                output.path_of(0).shown()
-            )));
+            return Err(ExecutionError::ResumedFile { output: path() }.into());
         }
-        for (given, flag, end) in
+        for (given, flag, extension) in
             [(args.hdf5_parts.is_some(), "hdf5-parts", ".h5"), (args.ome_zarr.is_some(), "ome-zarr", ".zarr")]
         {
             if given && !output.has_flag(flag) {
-                return Err(Error::usage(format!(
-                    "--{flag}: works with an --output that ends in {end}, which {output} does not; leave --{flag} out, or \
-                     choose another --output"
-                )));
+                return Err(ExecutionError::OtherOutput { flag, extension, output: output.to_string() }.into());
             }
         }
         output.check_compression(args.compression.unwrap_or_default())
@@ -208,11 +217,8 @@ fn one_report(reports: &[PathBuf], page: bool) -> Result<Option<PathBuf>> {
     let first = of_kind.next();
     if let (Some(first), Some(second)) = (first, of_kind.next()) {
         let kind = if page { "a page" } else { "JSON" };
-        return Err(Error::usage(format!(
-            "--report: {} and {} would both be {kind}; give at most one FILE.json and one FILE.html",
-            first.shown(),
-            second.shown()
-        )));
+        let [first, second] = [first, second].map(|path| path.shown().to_string());
+        return Err(ExecutionError::TwoReports { first, second, kind }.into());
     }
     Ok(first.cloned())
 }
@@ -221,17 +227,14 @@ fn one_report(reports: &[PathBuf], page: bool) -> Result<Option<PathBuf>> {
 /// 8, which has only a part of them.
 fn named_by_shard(
     path: &Option<PathBuf>,
-    flag: &str,
-    extension: &str,
+    flag: &'static str,
+    extension: &'static str,
     shard: Option<Shard>,
 ) -> Result<Option<PathBuf>> {
     let Some(path) = path else { return Ok(None) };
     let stem = path.file_stem().filter(|_| path.extension().is_some_and(|e| e == extension));
     let Some(mut name) = stem.map(ToOwned::to_owned) else {
-        return Err(Error::usage(format!(
-            "{flag}: {} must end in .{extension}; other files beside it are named after it",
-            path.shown()
-        )));
+        return Err(ExecutionError::OtherExtension { flag, path: path.shown().to_string(), extension }.into());
     };
     if let Some(Shard { index, count }) = shard {
         name.push(format!("-{index}of{count}"));

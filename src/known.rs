@@ -1,6 +1,6 @@
 //! Kernels that are known to fail with a driver, from `configs/known-failures.toml`.
 
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, messages};
 use crate::facts::DeviceFacts;
 use crate::facts::DeviceKind;
 use crate::kernel::{Algorithm, Interpolation, KernelSpec, Sampler, Storage};
@@ -11,6 +11,17 @@ const TEXT: &str = include_str!("../configs/known-failures.toml");
 
 /// Version of the schema that this version of the program reads.
 const SCHEMA: u32 = 1;
+
+messages! {
+    /// What is illegal in a file of known failures.
+    enum KnownFailuresError: Usage {
+        Schema { schema: u32 } =>
+            "schema is {schema}, this version reads schema {SCHEMA}"; "use the file of this version",
+        NoCondition { number: usize } =>
+            "[[failure]] number {number}: names neither device nor platform nor driver"; "add one of them",
+        NoReason { number: usize } => "[[failure]] number {number}: needs a reason and a source",
+    }
+}
 
 /// All known failures.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
@@ -64,19 +75,16 @@ impl KnownFailures {
     /// Reads and checks a file of failures; `name` is used in messages.
     pub fn parse(text: &str, name: &str) -> Result<Self> {
         let known: KnownFailures = toml::from_str(text).map_err(|e| Error::profile(name, e.to_string().trim_end()))?;
+        let wrong = |error: KnownFailuresError| Err(Error::profile(name, error));
         if known.schema != SCHEMA {
-            return Err(Error::profile(
-                name,
-                format!("schema is {}, this version reads schema {SCHEMA}; use the file of this version", known.schema),
-            ));
+            return wrong(KnownFailuresError::Schema { schema: known.schema });
         }
-        for (number, failure) in known.failure.iter().enumerate() {
-            let wrong = |what: &str| Err(Error::profile(name, format!("[[failure]] number {}: {what}", number + 1)));
+        for (number, failure) in (1..).zip(&known.failure) {
             if [&failure.device, &failure.platform, &failure.driver].iter().all(|part| part.trim().is_empty()) {
-                return wrong("names neither device nor platform nor driver; add one of them");
+                return wrong(KnownFailuresError::NoCondition { number });
             }
             if failure.reason.trim().is_empty() || failure.source.trim().is_empty() {
-                return wrong("needs a reason and a source");
+                return wrong(KnownFailuresError::NoReason { number });
             }
         }
         Ok(known)

@@ -3,7 +3,7 @@
 //! This is the only module that prints: results to stdout, everything else to stderr. Control characters in the output,
 //! which can only be part of quoted text, are shown as escapes.
 
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, messages};
 use crate::files::{InputSet, OutputFile, OutputKind};
 use crate::remark::{Doubt, DoubtKind, Remark};
 use crate::visible::{visible, visible_lines};
@@ -22,6 +22,23 @@ use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 use strum::{Display, EnumString, IntoStaticStr, VariantArray};
 
+messages! {
+    /// Results that cannot be printed.
+    enum StdoutError: Output {
+        Unwritable { error: std::io::Error } =>
+            "standard output cannot be written: {error}"; "check the file or program that it goes to",
+    }
+}
+
+messages! {
+    /// Reasons to doubt the result of a run with `--strict`.
+    enum StrictRunError: Input {
+        Doubts { names: String } =>
+            "--strict: the warnings above are errors ({names})";
+            "correct the input or the flags, or leave --strict out",
+    }
+}
+
 /// Writes results to stdout. A closed pipe (`| head`) is not an error.
 ///
 /// # Errors
@@ -33,9 +50,7 @@ pub fn results(text: &str) -> Result<()> {
 
 fn written(result: std::io::Result<()>) -> Result<()> {
     match result {
-        Err(e) if e.kind() != ErrorKind::BrokenPipe => Err(Error::Output(format!(
-            "standard output cannot be written: {e}; check the file or program that it goes to"
-        ))),
+        Err(error) if error.kind() != ErrorKind::BrokenPipe => Err(StdoutError::Unwritable { error }.into()),
         _ => Ok(()),
     }
 }
@@ -387,10 +402,7 @@ impl Reporter {
             return Ok(());
         }
         let names: Vec<String> = doubts.iter().map(|doubt| doubt.name.to_string()).collect();
-        Err(Error::Input(format!(
-            "--strict: the warnings above are errors ({}); correct the input or the flags, or leave --strict out",
-            names.join(", ")
-        )))
+        Err(StrictRunError::Doubts { names: names.join(", ") }.into())
     }
 
     /// Returns all notes and warnings so far, printed or not.

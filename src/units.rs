@@ -1,10 +1,20 @@
 //! Lengths with units, and readable numbers of bytes.
 
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, messages};
 use bytesize::ByteSize;
 use serde_with::{DeserializeFromStr, SerializeDisplay};
 use std::fmt;
 use std::str::FromStr;
+
+messages! {
+    /// Why a text is not a length or an interval.
+    enum UnitError: Usage {
+        UnknownUnit { flag: String, unit: String } => "{flag}: unknown unit `{unit}`"; "use nm, um, mm, cm or m",
+        NotALength { flag: String, text: String } =>
+            "{flag}: `{text}` is not a length above 0 whose reciprocal is a number, such as 0.65um",
+        NotAnInterval { flag: String, text: String } => "{flag}: `{text}` is not two numbers LOW,HIGH with LOW < HIGH",
+    }
+}
 
 /// Formats a number of bytes with a binary prefix.
 pub fn human(bytes: u64) -> String {
@@ -66,16 +76,12 @@ pub fn parse_length(text: &str, flag: &str) -> Result<Length> {
     let unit = match unit.as_str() {
         "" => "length unit".to_owned(),
         unit if UNITS.iter().any(|(name, _)| *name == unit) => unit.to_owned(),
-        other => {
-            return Err(Error::usage(format!("{flag}: unknown unit `{other}`; use nm, um, mm, cm or m")));
-        }
+        other => return Err(UnitError::UnknownUnit { flag: flag.into(), unit: other.into() }.into()),
     };
     match number.trim().parse::<f64>() {
         // slices are multiplied by the reciprocal of the pixel size
         Ok(value) if value > 0.0 && (1.0 / value as f32).is_normal() => Ok(Length { value, unit }),
-        _ => Err(Error::usage(format!(
-            "{flag}: `{text}` is not a length above 0 whose reciprocal is a number, such as 0.65um"
-        ))),
+        _ => Err(UnitError::NotALength { flag: flag.into(), text: text.into() }.into()),
     }
 }
 
@@ -106,7 +112,7 @@ pub fn parse_pair(text: &str, flag: &str) -> Result<(f64, f64)> {
     let parts: Option<Vec<f64>> = text.split(',').map(|part| part.trim().parse().ok()).collect();
     match parts.as_deref() {
         Some(&[low, high]) if low.is_finite() && high.is_finite() && low < high => Ok((low, high)),
-        _ => Err(Error::usage(format!("{flag}: `{text}` is not two numbers LOW,HIGH with LOW < HIGH"))),
+        _ => Err(UnitError::NotAnInterval { flag: flag.into(), text: text.into() }.into()),
     }
 }
 

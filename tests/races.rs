@@ -38,7 +38,7 @@ struct Case {
 impl Case {
     /// Chooses padding, filter and noise: of the kernel alone, so that it stays when others come and go.
     fn number(&self) -> usize {
-        usize::from_str_radix(&self.spec.generate().unwrap().key[8..], 16).unwrap()
+        usize::from_str_radix(&self.spec.generate().unwrap().key[..8], 16).unwrap()
     }
 
     /// The file that says that this case was right before, on a device, with all else that decides about it;

@@ -8,8 +8,9 @@
 
 use super::Sinograms;
 use super::curve::{CostCurve, Curve, Minimum, TrialPositions};
+use super::errors::AxisScanError;
 use super::jitter::jitter;
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::numbers::brief;
 use multiversion::multiversion;
 use rayon::prelude::*;
@@ -98,12 +99,8 @@ struct Pair {
 pub fn search(sinograms: &Sinograms, low: f64, high: f64) -> Result<(Minimum, CostCurve)> {
     let pairs = pairs(sinograms);
     if pairs.is_empty() {
-        return Err(Error::Input(format!(
-            "registration of mirrored projections: no two of the projections, {} to {} degrees, are 180 degrees apart; \
-             try the method sweep, or check --angles and --overall-angle",
-            brief(*sinograms.angles.first().unwrap_or(&0.0)),
-            brief(*sinograms.angles.last().unwrap_or(&0.0))
-        )));
+        let [first, last] = [sinograms.angles.first(), sinograms.angles.last()].map(|a| brief(*a.unwrap_or(&0.0)));
+        return Err(AxisScanError::NoOpposite { first, last }.into());
     }
     let curve = compare(sinograms, &pairs, low, high);
     // the axis is the mean of the positions of both projections of each pair

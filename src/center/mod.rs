@@ -12,6 +12,7 @@
 //! [`turn`] compares the first and last projections to check that the scan covers the given angles.
 
 mod curve;
+mod errors;
 mod jitter;
 mod likelihood;
 mod mirror;
@@ -30,6 +31,7 @@ use turn::{ScanEnds, Turn, ends};
 
 use crate::error::{Error, Result};
 use crate::geometry::default_axis;
+use errors::{AxisMethodError, AxisVerdictError};
 use jitter::jitter;
 use serde::{Deserialize, Serialize};
 use std::fmt;
@@ -72,6 +74,11 @@ impl Method {
     /// Methods that can be requested.
     pub const ALL: [Method; 5] = [Method::Likelihood, Method::Registration, Method::Vo, Method::Overlap, Method::Sweep];
 
+    /// Returns the names of the methods that can be requested, for messages.
+    fn names() -> String {
+        Method::ALL.map(Method::name).join(", ")
+    }
+
     /// Returns the name of the method on the command line.
     pub fn name(self) -> &'static str {
         match self {
@@ -95,10 +102,8 @@ impl FromStr for Method {
     type Err = Error;
 
     fn from_str(word: &str) -> Result<Method> {
-        Method::ALL.into_iter().find(|method| method.name() == word).ok_or_else(|| {
-            let names = Method::ALL.map(Method::name).join(", ");
-            Error::usage(format!("`{word}` is not a method to find the axis; use one of {names}"))
-        })
+        let found = Method::ALL.into_iter().find(|method| method.name() == word);
+        found.ok_or_else(|| AxisMethodError::Unknown { word: word.to_owned(), names: Method::names() }.into())
     }
 }
 
@@ -153,9 +158,7 @@ fn search(method: Method, sinograms: &Sinograms, range: Option<(f64, f64)>) -> R
     let last = sinograms.bins as f64 - 1.0;
     let (low, high) = range.unwrap_or(range_of(method, sinograms.bins));
     if low < 0.0 || high > last || high - low < NARROWEST {
-        return Err(Error::usage(format!(
-            "the search range {low} to {high} must lie within bins 0 to {last} and cover at least {NARROWEST} bins"
-        )));
+        return Err(AxisMethodError::Range { low, high, last, narrowest: NARROWEST }.into());
     }
     if sinograms.rows.is_empty() || sinograms.angles.len().min(sinograms.bins) < FEWEST {
         let verdict = AxisVerdict::Flat;
@@ -177,7 +180,7 @@ fn search(method: Method, sinograms: &Sinograms, range: Option<(f64, f64)>) -> R
         Method::Registration | Method::Overlap => mirror::search(sinograms, low, high)?,
         Method::Vo => vo::search(sinograms, low, high)?,
         Method::Sweep => sweep::search(sinograms, low, high),
-        Method::Weighted => return Err(Error::usage("`weighted` is not a method that can be requested")),
+        Method::Weighted => return Err(AxisMethodError::Weighted { names: Method::names() }.into()),
     };
     Ok(Traced::new(method, minimum, costs))
 }
@@ -391,26 +394,23 @@ pub fn accept(search: &AxisSearch) -> Result<AxisEstimate> {
     let Some(&first) = search.found.first() else {
         return Err(Error::Internal("no method was used to find the axis".into()));
     };
-    let (why, what) = match first.verdict {
-        AxisVerdict::Ok => return Ok(first),
-        AxisVerdict::Railed => (
-            "the best position is at the end of the search range",
-            "the axis may lie beyond it: widen --search of fbp center, or give --center in bins".to_owned(),
-        ),
-        AxisVerdict::Flat => (
-            "no position is better than any other",
-            "the sampled rows may be empty: choose --rows with a sample, check --flats and -log, or give --center in bins"
-                .to_owned(),
-        ),
-        AxisVerdict::Ambiguous => ("there is no single best position", next_steps(search, first)),
-        AxisVerdict::Uncertain => ("rows, projections or parts of a slice disagree about it", next_steps(search, first)),
-        AxisVerdict::Angles => (
-            "the first and last projections contradict the angles",
-            "give --overall-angle 360 or 180 as scanned, or correct --angles".to_owned(),
-        ),
-    };
     let all: Vec<String> = search.found.iter().map(AxisEstimate::to_string).collect();
-    Err(Error::Input(format!("rotation axis: {}: {why}; results: {}; {what}", first.verdict, all.join(", "))))
+    let results = all.join(", ");
+    let error = match first.verdict {
+        AxisVerdict::Ok => return Ok(first),
+        AxisVerdict::Railed => AxisVerdictError::Railed { results },
+        AxisVerdict::Flat => AxisVerdictError::Flat { results },
+        AxisVerdict::Ambiguous => {
+            let (trials, choice) = next_steps(search, first);
+            AxisVerdictError::Ambiguous { results, trials, choice }
+        }
+        AxisVerdict::Uncertain => {
+            let (trials, choice) = next_steps(search, first);
+            AxisVerdictError::Uncertain { results, trials, choice }
+        }
+        AxisVerdict::Angles => AxisVerdictError::Angles { results },
+    };
+    Err(error.into())
 }
 
 /// Returns the trial slices about the position of a search that is in doubt, as `--sweep` takes them.
@@ -425,30 +425,26 @@ fn sweep_about(at: f64, found: &AxisEstimate) -> String {
     format!("{}..{}:{step}", (at - reach).floor().max(0.0), (at + reach).ceil())
 }
 
-/// Returns advice for the user: the most likely positions, how to view trial slices about them, and how to take the
-/// likelier one.
-fn next_steps(search: &AxisSearch, first: AxisEstimate) -> String {
+/// Returns the flags that show trial slices about the most likely positions, and what takes the likelier one.
+fn next_steps(search: &AxisSearch, first: AxisEstimate) -> (String, String) {
     let around = |at: f64| format!("--sweep {}", sweep_about(at, &first));
-    let mut text = String::from("next: look at trial slices with fbp center ");
-    text += &around(first.value);
+    let mut trials = format!("{} --output trials.html", around(first.value));
     if let Some((at, share)) = search.second {
         let percent = |share: f64| (100.0 * share).round();
-        text += &format!(
-            " --output trials.html, or {} (likely: {:.2}, {} %, and {at:.2}, {} %)",
+        trials += &format!(
+            ", or {} (likely: {:.2}, {} %, and {at:.2}, {} %)",
             around(at),
             first.value,
             percent(1.0 - share),
             percent(share)
         );
-    } else {
-        text += " --output trials.html";
     }
     let clear = search.found.iter().find(|found| found.verdict == AxisVerdict::Ok);
-    match clear.filter(|found| Method::ALL.contains(&found.method)) {
-        Some(found) => text += &format!("; or take what one method is sure of with --center auto:{}", found.method),
-        None => text += &format!("; or take the likeliest with --center {:.2}", first.value),
-    }
-    text
+    let choice = match clear.filter(|found| Method::ALL.contains(&found.method)) {
+        Some(found) => format!("what one method is sure of with --center auto:{}", found.method),
+        None => format!("the likeliest with --center {:.2}", first.value),
+    };
+    (trials, choice)
 }
 
 impl fmt::Display for AxisEstimate {

@@ -11,9 +11,10 @@
 //! conj(A(-m, u))`, `z = exp(2 pi i u c)`, so that a trial needs no transform, and `c` may be any real number.
 
 use super::curve::{CostCurve, Curve, Minimum, TrialPositions};
+use super::errors::AxisScanError;
 use super::jitter::jitter;
 use super::{AxisVerdict, Sinograms};
-use crate::error::{Error, Result};
+use crate::error::Result;
 use host_fft::{Complex, Real};
 use multiversion::multiversion;
 use rayon::prelude::*;
@@ -37,11 +38,8 @@ pub fn suits(sinograms: &Sinograms) -> bool {
 /// Finds the axis between two positions in bins.
 pub fn search(sinograms: &Sinograms, low: f64, high: f64) -> Result<(Minimum, CostCurve)> {
     if !suits(sinograms) {
-        return Err(Error::Input(format!(
-            "vo: needs 180 degrees, but there are {} projections over {:.2} degrees; try the method sweep",
-            sinograms.angles.len(),
-            sinograms.coverage()
-        )));
+        let (projections, coverage) = (sinograms.angles.len(), sinograms.coverage());
+        return Err(AxisScanError::NoHalfTurn { projections, coverage }.into());
     }
     let factor = sinograms.bins.div_ceil(COARSE);
     let (scale, shift) = (factor as f64, (factor as f64 - 1.0) / 2.0);

@@ -2,11 +2,11 @@
 
 use super::reference::Reference;
 use crate::device::{BackProjector, GridForm, Session, SinogramStore, grid_values};
+use crate::digest::PartsDigest;
 use crate::error::Result;
 use crate::facts::DeviceFacts;
 use crate::fft::{FilterSetup, RowStage};
 use crate::geometry::Geometry;
-use crate::hash::fnv1a;
 use crate::kernel::{KernelSpec, Padding, Parameters, RowFilter, Texel, generate_filter};
 use crate::margins::{margin, tie};
 use crate::spectrum::{Filter, scaled_spectrum};
@@ -139,8 +139,7 @@ impl KernelTest<'_> {
         };
         let filter = generate_filter(self.spec, self.padding, self.rows)?;
         let [rows, columns] = form.line_programs(self.spec)?;
-        let keys = [key, &filter.key, &rows.key, &columns.key].map(str::as_bytes);
-        Ok(format!("{:016x}", fnv1a(&keys)))
+        Ok(PartsDigest::of([key, &filter.key, &rows.key, &columns.key]).to_string())
     }
 
     /// Runs the kernel on noise and compares it with the known answer.

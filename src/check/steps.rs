@@ -6,10 +6,10 @@ use crate::device::{
     RowBlocks, RowCorrection, RowExtender, SampleBinner, SampleOrder, Session, SinogramBatch, SinogramShape,
     SliceCounter, SliceEncoder,
 };
+use crate::digest::PartsDigest;
 use crate::error::{Error, Result};
 use crate::facts::DeviceFacts;
 use crate::geometry::{ExtendedField, Roi, even_angles};
-use crate::hash::fnv1a;
 use crate::histogram::{CountedSlice, Histogram};
 use crate::kernel::{EncodedSample, ImageFilterBackend, StepBackend, StepBackends, StepSizes, files};
 use crate::source::{SampleType, StoredRows, StoredSamples};
@@ -62,8 +62,7 @@ impl DeviceSteps<'_> {
         let names: Vec<String> = self.checks().iter().map(StepCheck::name).collect();
         let texts = files().iter().map(|((_, text), _)| *text).collect::<Vec<_>>().concat();
         let (names, sizes) = (names.join(" "), format!("{sizes:?} {images:?} {:?}", self.shape));
-        let key = || fnv1a(&[names.as_bytes(), sizes.as_bytes(), texts.as_bytes()]);
-        (!names.is_empty()).then(|| format!("steps-{:016x}", key()))
+        (!names.is_empty()).then(|| format!("steps-{}", PartsDigest::of([names, sizes, texts])))
     }
 
     /// Returns the checks that are done before the run.

@@ -1,12 +1,21 @@
 //! Flags for the input data.
 
 use super::values::words;
+use crate::error::messages;
 use crate::source::FieldMode;
 use clap::Args;
 use serde::{Deserialize, Serialize};
 use serde_with::skip_serializing_none;
 use std::ops::Not;
 use std::path::Path;
+
+messages! {
+    /// What is wrong with a scan that is given without a flag.
+    pub(super) enum ScanArgError: Usage {
+        Stack { scan: String } =>
+            "`{scan}` may contain sinograms or projections"; "give --sinograms '{scan}' or --projections '{scan}'",
+    }
+}
 
 // headings of the help
 const SCAN: &str = "Scan (exactly one of these)";
@@ -95,8 +104,8 @@ impl ScanArg {
     /// Moves the scan to `hdf5` of the input, the one kind that needs no other flag to be understood.
     ///
     /// # Errors
-    /// What to give instead, for a path that may contain sinograms as well as projections.
-    pub(super) fn name(&mut self, input: &mut InputArgs) -> Result<(), String> {
+    /// [`ScanArgError::Stack`] for a path that may contain sinograms as well as projections.
+    pub(super) fn name(&mut self, input: &mut InputArgs) -> Result<(), ScanArgError> {
         let Some(scan) = self.scan.take() else { return Ok(()) };
         let path = Path::new(&scan);
         let suffix = path.extension().and_then(|suffix| suffix.to_str()).map(str::to_lowercase);
@@ -105,9 +114,7 @@ impl ScanArg {
             || path.is_dir()
             || suffix.is_some_and(|suffix| STACKS.contains(&suffix.as_str()));
         if is_stack {
-            return Err(format!(
-                "`{scan}` may contain sinograms or projections; give --sinograms '{scan}' or --projections '{scan}'"
-            ));
+            return Err(ScanArgError::Stack { scan });
         }
         input.hdf5 = Some(scan);
         Ok(())

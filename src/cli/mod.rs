@@ -158,7 +158,7 @@ pub fn parse(words: impl Iterator<Item = OsString>) -> Result<Cli, clap::Error> 
         _ => None,
     };
     if let Some((scan, input)) = input {
-        scan.name(input).map_err(|advice| Cli::command().error(ErrorKind::ValueValidation, advice))?;
+        scan.name(input).map_err(|error| Cli::command().error(ErrorKind::ValueValidation, error))?;
     }
     Ok(cli)
 }

@@ -1,5 +1,6 @@
 //! Values of flags, as several commands take them.
 
+use crate::error::messages;
 use crate::kernel::SLICE_MODES;
 use crate::spectrum::Filter;
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
@@ -16,11 +17,18 @@ where
     PossibleValuesParser::new(T::VARIANTS.iter().map(|&word| word.into())).try_map(|word| T::from_str(&word))
 }
 
+messages! {
+    /// What is wrong with a number of slices per pass.
+    pub(super) enum SliceModeError: Usage {
+        Unknown => "it is not one of {SLICE_MODES:?}",
+    }
+}
+
 /// Takes a number of slices per pass.
-pub(super) fn slice_mode(text: &str) -> Result<u32, String> {
+pub(super) fn slice_mode(text: &str) -> Result<u32, SliceModeError> {
     match text.parse() {
         Ok(slices) if SLICE_MODES.contains(&slices) => Ok(slices),
-        _ => Err(format!("it is not one of {SLICE_MODES:?}")),
+        _ => Err(SliceModeError::Unknown),
     }
 }
 

@@ -1,5 +1,6 @@
 //! `fbp bench`: checks and times every kernel of a profile on a device.
 
+use super::errors::{CommandCheckError, CommandFlagError, CommandNumberError, CommandOutputError};
 use crate::check::Reference;
 use crate::cli::{BenchArgs, KernelSelectionArgs};
 use crate::device::{self, DeviceSelector, FoundDevice, ProgramStore, Session};
@@ -34,10 +35,7 @@ pub fn bench(args: &BenchArgs) -> Result<(String, Result<()>)> {
     if let Some(path) = &args.plot
         && let Some(parent) = path.parent().filter(|p| !p.as_os_str().is_empty() && !p.is_dir())
     {
-        return Err(Error::output(
-            path,
-            format!("--plot: there is no directory {}; make it, or choose another path", parent.shown()),
-        ));
+        return Err(Error::output(path, CommandOutputError::NoDirectoryOfPlot { directory: parent.shown() }));
     }
     let store = ProfileStore::load()?;
     // names are checked before the driver is loaded
@@ -72,21 +70,23 @@ pub fn bench(args: &BenchArgs) -> Result<(String, Result<()>)> {
     } else {
         format!("{head}\n\n{}", bench_table(&rows))
     };
+    Ok((text, verdict(&rows, &found.facts.name)))
+}
+
+/// Returns an error if kernels are incorrect or do not run.
+fn verdict(rows: &[BenchRow], device: &str) -> Result<()> {
     let bad: Vec<&BenchRow> = rows.iter().filter(|row| row.verdict.is_bad()).collect();
-    let verdict = match bad.first() {
-        None => Ok(()),
-        Some(first) => Err(Error::CheckFailed(format!(
-            "{} of {} kernels are incorrect or do not run on {}, the first is {} of profile {}{}; \
-             give --algorithm, --mode or another --profile to reconstruct without them",
-            bad.len(),
-            rows.len(),
-            found.facts.name,
-            first.kernel,
-            first.profile,
-            first.reason.as_ref().map(|reason| format!(" ({})", reason.trim_end())).unwrap_or_default()
-        ))),
+    let Some(first) = bad.first() else { return Ok(()) };
+    let (failed, count, device) = (bad.len(), rows.len(), device.to_owned());
+    let (kernel, profile) = (first.kernel.clone(), first.profile.clone());
+    let error = match &first.reason {
+        Some(reason) => {
+            let reason = reason.trim_end().to_owned();
+            CommandCheckError::KernelsWithReason { failed, count, device, kernel, profile, reason }
+        }
+        None => CommandCheckError::Kernels { failed, count, device, kernel, profile },
     };
-    Ok((text, verdict))
+    Err(error.into())
 }
 
 /// Returns the filter for the kernels that the flags select.
@@ -100,12 +100,10 @@ pub(super) fn offer_filter(args: &KernelSelectionArgs) -> OfferFilter {
 }
 
 /// Checks that the value of a flag is between 1 and `most`.
-fn within(value: usize, most: usize, flag: &str) -> Result<usize> {
+fn within(value: usize, most: usize, flag: &'static str) -> Result<usize> {
     match value {
-        0 => Err(Error::usage(format!("{flag}: must be at least 1"))),
-        value if value > most => {
-            Err(Error::usage(format!("{flag}: {value} is more than {most}; give a smaller number")))
-        }
+        0 => Err(CommandNumberError::Zero { flag }.into()),
+        value if value > most => Err(CommandNumberError::TooLarge { flag, value, most }.into()),
         value => Ok(value),
     }
 }
@@ -162,11 +160,7 @@ pub(super) fn candidates<'a>(choices: &'a [Choice], wanted: &OfferFilter) -> Res
                 there.push(kind);
             }
         }
-        return Err(Error::usage(format!(
-            "profile {} has no kernel that matches --algorithm, --interpolation, --mode and --slices-per-pass; choose from what it has: {}",
-            names.join(", "),
-            there.join(", ")
-        )));
+        return Err(CommandFlagError::NoKernel { profiles: names.join(", "), kinds: there.join(", ") }.into());
     }
     Ok(candidates)
 }

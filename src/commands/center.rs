@@ -1,14 +1,15 @@
 //! `fbp center`: finds the rotation axis in the data, or writes trial slices for choosing it by eye.
 
 use super::add_measures;
+use super::errors::CommandFlagError;
 use super::survey::estimate_json;
 use super::trials::trials;
 use crate::axis::{Aligned, AxisQuery, FoundTilt};
-use crate::center::{self, AxisEstimate, AxisSearch};
+use crate::center::{self, AxisEstimate, AxisSearch, Method};
 use crate::cli::{CenterArgs, StepArgs, Text};
 use crate::device::DeviceList;
 use crate::engine::Source;
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::execution::{Execution, Files};
 use crate::job::Job;
 use crate::recipe::{
@@ -29,8 +30,8 @@ pub fn center(args: &CenterArgs) -> Result<(String, Result<()>)> {
     if let (Some(range), Some(output)) = (&args.sweep, &args.output) {
         return Ok((trials(&job, args, range, output, &reporter)?, Ok(())));
     }
-    let method = args.method.as_deref().map(|name| name.parse().map_err(|e| Error::usage(format!("--method: {e}"))));
-    let method = method.transpose()?;
+    let method = args.method.as_deref().map(|name| name.parse::<Method>()).transpose();
+    let method = method.map_err(|e| CommandFlagError::Method { error: e.to_string() })?;
     let range = args.search.as_deref().map(|text| parse_pair(text, "--search")).transpose()?;
     let source = Source::open(&job, &reporter, &AtomicBool::new(false))?;
     let query = AxisQuery { method, range };

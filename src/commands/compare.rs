@@ -1,5 +1,6 @@
 //! `fbp compare`: differences between slices and reference slices.
 
+use super::errors::{CommandCheckError, CommandInputError, CommandNumberError};
 use crate::cli::CompareArgs;
 use crate::compare::{Accumulator, Comparison, Mask, Range};
 use crate::error::{Error, Result};
@@ -11,7 +12,7 @@ pub fn compare_stacks(a: &str, b: &str, mask: Option<f64>) -> Result<Comparison>
     let shape = |s: &Stack| (s.len(), s.width(), s.height());
     if shape(&a) != shape(&b) {
         let say = |s: &Stack| format!("{} page(s) of {}x{}", s.len(), s.width(), s.height());
-        return Err(Error::Input(format!("A has {}, B {}; compare stacks of the same shape", say(&a), say(&b))));
+        return Err(CommandInputError::OtherShape { a: say(&a), b: say(&b) }.into());
     }
     let (width, height) = (b.width(), b.height());
     let read = |stack: &Stack, page: usize| -> Result<Vec<f32>> {
@@ -36,7 +37,7 @@ pub fn compare(args: &CompareArgs) -> Result<(String, Result<()>)> {
         if let Some(value) = value
             && !(value.is_finite() && value >= 0.0)
         {
-            return Err(Error::usage(format!("{flag}: {value} is not a number of at least 0")));
+            return Err(CommandNumberError::Negative { flag, value }.into());
         }
     }
     let c = compare_stacks(&args.a, &args.b, args.mask)?;
@@ -62,10 +63,9 @@ pub fn compare(args: &CompareArgs) -> Result<(String, Result<()>)> {
         )
     };
     let verdict = match args.tolerance {
-        Some(tolerance) if c.nrmse.is_nan() || c.nrmse > tolerance => Err(Error::CheckFailed(format!(
-            "NRMSE {:.6e} exceeds the tolerance {tolerance:e}; compare the slices by eye, or allow a larger --tolerance",
-            c.nrmse
-        ))),
+        Some(tolerance) if c.nrmse.is_nan() || c.nrmse > tolerance => {
+            Err(CommandCheckError::Tolerance { nrmse: c.nrmse, tolerance }.into())
+        }
         _ => Ok(()),
     };
     Ok((text, verdict))

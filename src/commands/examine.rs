@@ -12,7 +12,7 @@ pub fn examine_hdf5() -> Result<String> {
         return hdf5::serve(file, dataset, (*slots, *bytes)).map(|()| String::new());
     }
     let refused = match read(&reading) {
-        Err(Error::Input(message)) => Some(message),
+        Err(Error::Input(message)) => Some(message.to_string()),
         // the main process meets the same error
         Ok(()) | Err(_) => None,
     };

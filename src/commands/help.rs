@@ -1,5 +1,6 @@
 //! `fbp help` and `fbp man`: help generated from the declaration of the command line, and additional topics.
 
+use super::errors::{CommandFlagError, CommandOutputError};
 use crate::cli::{Cli, HelpArgs, ManArgs, Topic};
 use crate::error::{Error, Result};
 use crate::files::{InputSet, OutputFile, OutputKind};
@@ -32,12 +33,11 @@ pub fn help(args: &HelpArgs) -> Result<String> {
             names.extend(Topic::VARIANTS.iter().map(|topic| topic.to_string()));
         }
         found = found.find_subcommand_mut(word).ok_or_else(|| {
-            let advice = if names.is_empty() {
-                format!("leave `{word}` out")
-            } else {
-                format!("choose one of {}", names.join(", "))
-            };
-            Error::usage(format!("help: there is no command or topic `{}`; {advice}", args.words.join(" ")))
+            let words = args.words.join(" ");
+            match names.is_empty() {
+                true => CommandFlagError::NoSubcommand { words, word: word.clone() },
+                false => CommandFlagError::NoTopic { words, names: names.join(", ") },
+            }
         })?;
     }
     Ok(found.render_long_help().to_string())
@@ -48,9 +48,8 @@ pub fn help(args: &HelpArgs) -> Result<String> {
 /// # Errors
 /// [`Error::Output`] if the directory cannot be written.
 pub fn man(args: &ManArgs) -> Result<String> {
-    std::fs::create_dir_all(&args.output).map_err(|e| {
-        Error::output(&args.output, format!("the directory cannot be created: {e}; choose another --output"))
-    })?;
+    std::fs::create_dir_all(&args.output)
+        .map_err(|error| Error::output(&args.output, CommandOutputError::NotCreated { error }))?;
     let mut command = Cli::command();
     command.build();
     let mut written = Vec::new();
@@ -67,10 +66,9 @@ pub fn man(args: &ManArgs) -> Result<String> {
 fn commands(command: &Command, directory: &Path, written: &mut Vec<PathBuf>) -> Result<()> {
     let name = command.get_display_name().unwrap_or(command.get_name());
     let path = directory.join(format!("{name}.1"));
-    let wrong = |e: std::io::Error| Error::output(&path, format!("cannot be written: {e}; choose another --output"));
     let mut page = Vec::new();
     let man = Man::new(command.clone()).manual("fbp").source(format!("fbp {}", env!("CARGO_PKG_VERSION")));
-    man.render(&mut page).map_err(wrong)?;
+    man.render(&mut page).map_err(|error| Error::output(&path, CommandOutputError::ManualPage { error }))?;
     write_page(&path, &String::from_utf8_lossy(&page))?;
     written.push(path);
     command.get_subcommands().try_for_each(|part| commands(part, directory, written))

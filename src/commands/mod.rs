@@ -6,6 +6,7 @@ mod center;
 mod compare;
 mod devices;
 mod doctor;
+mod errors;
 #[cfg(feature = "hdf5")]
 mod examine;
 mod help;
@@ -48,6 +49,7 @@ use crate::remark::Remark;
 use crate::source::{Hdf5Input, Hdf5Measure, InputKind, hdf5};
 use crate::steps::phase_doubts;
 use crate::units::Length;
+use errors::CommandOutputError;
 use std::path::Path;
 
 /// Adds measures from the HDF5 file that the flags of `--phase` leave out; returns remarks for the user on all
@@ -81,7 +83,7 @@ fn add_measures(input: &InputArgs, steps: &mut StepArgs, has_pixel_size: bool) -
 fn refuse_filled(directory: &Path, overwrite: bool) -> Result<()> {
     let is_visible = |entry: std::fs::DirEntry| !entry.file_name().to_string_lossy().starts_with('.');
     if !overwrite && directory.read_dir().is_ok_and(|entries| entries.flatten().any(is_visible)) {
-        return Err(Error::output(directory, "the directory is not empty; add --overwrite or choose another --output"));
+        return Err(Error::output(directory, CommandOutputError::Filled));
     }
     Ok(())
 }

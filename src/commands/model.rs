@@ -1,5 +1,6 @@
 //! `fbp model`: bounds from a profile's rates, without a device.
 
+use super::errors::CommandProfileError;
 use crate::cli::ModelArgs;
 use crate::error::{Error, Result};
 use crate::kernel::Problem;
@@ -49,11 +50,7 @@ fn offered(store: &ProfileStore, names: &[String]) -> Result<Vec<ModelRow>> {
         let profile = store.named(name)?;
         let own = model_of_profile(&profile, PROBLEM);
         if own.is_empty() {
-            return Err(Error::profile(
-                name,
-                "it has no [throughput], the rates of its device's units, so there is no model; \
-                 use one of those that `fbp model` without --profile lists",
-            ));
+            return Err(Error::profile(name, CommandProfileError::NoThroughput));
         }
         rows.extend(own);
     }

@@ -1,5 +1,6 @@
 //! `fbp phantom`: analytic sinograms or projections, their true slices, and counts of a noisy detector.
 
+use super::errors::{CommandFlagError, CommandInputError, CommandNumberError, CommandOutputError};
 use super::refuse_filled;
 use crate::cli::PhantomArgs;
 use crate::error::{Error, Result};
@@ -58,7 +59,7 @@ fn refuse_existing(args: &PhantomArgs) -> Result<()> {
         std::fs::create_dir_all(parent).map_err(|e| Error::unwritable(truth, "--truth", e))?;
     }
     if !args.overwrite && truth.exists() {
-        return Err(Error::output(truth, "--truth: exists already; add --overwrite or choose another file"));
+        return Err(Error::output(truth, CommandOutputError::TruthExists));
     }
     let inputs = InputSet::new(args.angles.as_deref());
     OutputFile::new("--truth", truth, OutputKind::Tiff, &inputs, Some(args.overwrite)).map(|_| ())
@@ -103,7 +104,7 @@ impl<'a> SimulatedScan<'a> {
         let phantoms = (0..slices).map(|slice| Phantom::for_slice(kind, size, slice, slices).scaled(scale)).collect();
         let sinograms = args.layout == PageLayout::Sinograms;
         if sinograms && args.photons.is_some() {
-            return Err(Error::usage("--photons: works with --as projections; give both"));
+            return Err(CommandFlagError::PhotonsOfSinograms.into());
         }
         Ok(SimulatedScan { args, kind, size, bins, axis, angles, phantoms, sinograms })
     }
@@ -183,9 +184,9 @@ impl<'a> SimulatedScan<'a> {
     }
 }
 
-fn positive(value: usize, flag: &str) -> Result<usize> {
+fn positive(value: usize, flag: &'static str) -> Result<usize> {
     match value {
-        0 => Err(Error::usage(format!("{flag}: must be at least 1"))),
+        0 => Err(CommandNumberError::Zero { flag }.into()),
         value => Ok(value),
     }
 }
@@ -201,13 +202,13 @@ fn check_numbers(args: &PhantomArgs) -> Result<()> {
         (args.photons.unwrap_or(0.0), "--photons"),
     ] {
         if !value.is_finite() {
-            return Err(Error::usage(format!("{flag}: {value} is not a finite number")));
+            return Err(CommandNumberError::NotFinite { flag, value }.into());
         }
     }
     match args.photons {
-        Some(photons) if !(1.0..=MOST_PHOTONS).contains(&photons) => Err(Error::usage(format!(
-            "--photons: {photons} is not within 1..={MOST_PHOTONS}; more would clip the 16-bit counts"
-        ))),
+        Some(photons) if !(1.0..=MOST_PHOTONS).contains(&photons) => {
+            Err(CommandNumberError::Photons { photons, most: MOST_PHOTONS }.into())
+        }
         _ => Ok(()),
     }
 }
@@ -224,10 +225,7 @@ fn angles(args: &PhantomArgs, projections: usize) -> Result<Vec<f64>> {
         Reporter::new(0, ProgressKind::None, None)?.note(&format!("note: {note}"));
     }
     if angles.len() != projections {
-        return Err(Error::Input(format!(
-            "--angles: {} angles for --projections {projections}; give one for each",
-            angles.len()
-        )));
+        return Err(CommandInputError::Angles { angles: angles.len(), projections }.into());
     }
     Ok(angles)
 }

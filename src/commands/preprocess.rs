@@ -1,6 +1,7 @@
 //! `fbp preprocess`: corrected sinograms or projections as files.
 
 use super::add_measures;
+use super::errors::CommandOutputError;
 use super::repairs::{RepairCommand, RepairFlags, doubts};
 use crate::cli::{PreprocessArgs, ScanArgs, StepArgs, Text};
 use crate::device::DeviceList;
@@ -143,10 +144,7 @@ fn create_writer(
 ) -> Result<SliceWriter> {
     let target = lock.target();
     if !args.overwrite && target.unfinished_slices()? > 0 {
-        return Err(Error::output(
-            &target.path_of(0),
-            "is the output of a run that was stopped; add --overwrite to replace it, or choose another --output",
-        ));
+        return Err(Error::output(&target.path_of(0), CommandOutputError::StoppedRun));
     }
     let encoding = Encoding { dtype: Dtype::F32, range: None };
     let present = AllowedContents::new(args.overwrite, None);

@@ -1,5 +1,6 @@
 //! `fbp profiles`: list, print and check device profiles.
 
+use super::errors::CommandProfileError;
 use crate::cli::ProfilesAction;
 use crate::error::{Error, Result};
 use crate::files::read_text;
@@ -22,9 +23,8 @@ pub fn profiles(action: &ProfilesAction) -> Result<String> {
         ProfilesAction::Check { files } => {
             for file in files {
                 let name = file.shown().to_string();
-                let content = read_text(file).map_err(|e| {
-                    Error::profile(&name, format!("cannot be read: {e}; check the path and the permissions"))
-                })?;
+                let content = read_text(file)
+                    .map_err(|e| Error::profile(&name, CommandProfileError::Unreadable { error: e.into() }))?;
                 let profile = Profile::parse(&content, &name)?;
                 text += &format!("{name}: profile {}, {} kernels, valid\n", profile.name, profile.offers().len());
             }

@@ -1,7 +1,8 @@
 //! Consequences of replaced values and lost projections for a result, and the flags that help.
 
+use super::errors::RepairWarning;
 use crate::remark::{Doubt, DoubtKind};
-use crate::steps::{Repairs, Stripes, ranges};
+use crate::steps::{ClampedCounts, Repairs, Stripes, ranges};
 
 /// Options of a command that decide which flags help.
 pub(super) struct RepairFlags<'a> {
@@ -24,31 +25,15 @@ pub(super) fn doubts(repairs: &Repairs, flags: &RepairFlags) -> Vec<Doubt> {
     let mut doubts = Vec::new();
     let c = repairs.clamped;
     if c.total() > 0 {
-        doubts.push(Doubt::new(
-            DoubtKind::ReplacedValues,
-            format!(
-                "{} values of {} were replaced: {} transmissions at or below 0, {} where the flat is not above the \
-                 dark, {} not finite or too large",
-                c.total(),
-                repairs.values,
-                c.non_positive,
-                c.dead,
-                c.non_finite
-            ),
-            "check that --flats and --darks are those of this scan",
-        ));
+        let (count, values) = (c.total(), repairs.values);
+        let ClampedCounts { non_positive, dead, non_finite } = c;
+        let replaced = RepairWarning::Replaced { count, values, non_positive, dead, non_finite };
+        doubts.push(Doubt::of(DoubtKind::ReplacedValues, &replaced));
     }
     doubts.extend(defects(repairs, flags));
     if repairs.saturated + repairs.saturated_flats > 0 {
-        doubts.push(Doubt::new(
-            DoubtKind::Saturated,
-            format!(
-                "{} counts, and {} in the flat field, have the largest value that their files can hold: the \
-                 detector was saturated, and the true values are unknown",
-                repairs.saturated, repairs.saturated_flats
-            ),
-            "use a shorter exposure for the next scan",
-        ));
+        let saturated = RepairWarning::Saturated { counts: repairs.saturated, flats: repairs.saturated_flats };
+        doubts.push(Doubt::of(DoubtKind::Saturated, &saturated));
     }
     doubts.extend(unlit(&repairs.unlit, flags.command));
     doubts
@@ -80,39 +65,34 @@ fn defects(repairs: &Repairs, flags: &RepairFlags) -> Option<Doubt> {
     if faults.is_empty() {
         return None;
     }
-    let outliers = match flags.sinograms {
-        true => "",
-        false => {
-            ", --remove-outliers SIZE,THRESHOLD,both (such as 3,500,both) replaces single dark or bright pixels \
-             first"
+    let faults = faults.join("; ");
+    let defects = match (flags.sinograms, flags.command) {
+        (true, _) => RepairWarning::DefectsOfSinograms { faults },
+        (false, RepairCommand::Reconstruct { .. }) => {
+            RepairWarning::DefectsOfProjections { faults, flag: "--stripes dead" }
+        }
+        // projections have no stripes
+        (false, RepairCommand::Preprocess) => {
+            RepairWarning::DefectsOfProjections { faults, flag: "--stripes dead of fbp reconstruct" }
         }
     };
-    // projections have no stripes
-    let of = match (flags.command, flags.sinograms) {
-        (RepairCommand::Preprocess, false) => " of fbp reconstruct",
-        _ => "",
-    };
-    Some(Doubt::new(
-        DoubtKind::DefectiveRows,
-        format!("{}: this causes artefacts in slices", faults.join("; ")),
-        format!("try --stripes dead{of}, which interpolates bins that always fail{outliers}"),
-    ))
+    Some(Doubt::of(DoubtKind::DefectiveRows, &defects))
 }
 
 /// Returns a doubt about projections without light, with the flag that excludes them as well.
 fn unlit(projections: &[usize], command: RepairCommand) -> Option<Doubt> {
     let list = ranges(projections);
-    let (what, them) = match projections {
+    let exclude = match command {
+        RepairCommand::Reconstruct { excluded: "" } => list.clone(),
+        RepairCommand::Reconstruct { excluded } => format!("{excluded},{list}"),
+        RepairCommand::Preprocess => format!("{list} of fbp reconstruct"),
+    };
+    let unlit = match *projections {
         [] => return None,
-        [one] => (format!("projection {one} has no beam, or a row without any light"), "it"),
-        several => (format!("{} projections have no beam, or rows without any light: {list}", several.len()), "them"),
+        [projection] => RepairWarning::UnlitProjection { projection, exclude },
+        _ => RepairWarning::UnlitProjections { count: projections.len(), list, exclude },
     };
-    let (before, of) = match command {
-        RepairCommand::Reconstruct { excluded: "" } => (String::new(), ""),
-        RepairCommand::Reconstruct { excluded } => (format!("{excluded},"), ""),
-        RepairCommand::Preprocess => (String::new(), " of fbp reconstruct"),
-    };
-    Some(Doubt::new(DoubtKind::Unlit, what, format!("leave {them} out with --exclude {before}{list}{of}")))
+    Some(Doubt::of(DoubtKind::Unlit, &unlit))
 }
 
 pub(super) fn counted(count: usize, noun: &str) -> String {

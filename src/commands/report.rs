@@ -1,10 +1,11 @@
 //! `fbp report`: the page about a finished run.
 
 use super::batch::batch_index;
+use super::errors::{CommandFlagError, ReportInputError, ReportWarning};
 use super::reconstruct::{Overview, RecordFile, RunPage, Wanted};
 use crate::cli::ReportArgs;
 use crate::engine::{Finish, Source};
-use crate::error::{Error, Result};
+use crate::error::{BoxedError, Error, Result};
 use crate::files::{InputSet, OutputFile, OutputKind};
 use crate::job::Job;
 use crate::recipe::Scaling;
@@ -24,34 +25,25 @@ pub fn report(args: &ReportArgs, cancelled: &AtomicBool) -> Result<()> {
         return Ok(());
     }
     let (Some(run), Some(output)) = (&args.run, &args.output) else {
-        return Err(Error::usage("there is nothing to report; name the output of a run and --output FILE.html"));
+        return Err(CommandFlagError::NoRun.into());
     };
     let page = OutputFile::new("--output", output, OutputKind::Html, &InputSet::new([run.as_path()]), None)?;
     let path = record_of(run)?;
     let record = RecordFile::read(&path)?;
     let job = Job::new(&record.flags)?;
     let target = target_of(&job, &path)?;
-    let scan = record.facts.scan.as_ref().ok_or_else(|| {
-        Error::input(&path, "was written by an earlier version and does not say which slices there are; run it again")
-    })?;
+    let scan = record.facts.scan.as_ref().ok_or_else(|| Error::input(&path, ReportInputError::EarlierVersion))?;
     let run = scan.slices();
     let (there, gone): (Vec<usize>, Vec<usize>) = run.iter().partition(|&&slice| target.path_of(slice).exists());
     if there.is_empty() {
-        return Err(Error::input(
-            target.directory(),
-            "none of the slices that the record names is here; name the directory of the output",
-        ));
+        return Err(Error::input(target.directory(), ReportInputError::NoSlices));
     }
     if let [first, ..] = gone[..] {
-        reporter.note(&format!(
-            "warning: {} slices are missing, the first is {first}; run again with --resume",
-            gone.len()
-        ));
+        reporter.note(&format!("warning: {}", ReportWarning::MissingSlices { count: gone.len(), first }));
     }
     let wanted = Wanted { histogram: true, sections: true, previews: true };
     let finish = Finish::new(&job.recipe, scan.size);
-    let overview = Overview::new(wanted, there.clone(), scan.region, &finish)
-        .ok_or_else(|| Error::usage("there is nothing to report; name a directory with slices"))?;
+    let overview = Overview::new(wanted, there.clone(), scan.region, &finish).ok_or(CommandFlagError::NoSlices)?;
     overview.add_kept(&there, &target, &run, encoding(&job, record.facts.range), cancelled)?;
     let gathered = overview.gathered();
     let source = input_of(&job, &record, cancelled)?;
@@ -59,7 +51,7 @@ pub fn report(args: &ReportArgs, cancelled: &AtomicBool) -> Result<()> {
         Ok(source) => Ok(source),
         Err(why) => {
             reporter.note(&format!("note: the page has no sinogram and no axis search: {why}"));
-            Err(why.clone())
+            Err(why.to_string())
         }
     };
     RunPage { job: &job, target: &target, record: &record, gathered: &gathered, source }.write(&page)
@@ -73,28 +65,24 @@ fn record_of(run: &Path) -> Result<PathBuf> {
     if run.is_file() {
         return Ok(if beside.is_file() { beside } else { run.to_owned() });
     }
-    let entries = run.read_dir().map_err(|e| Error::input(run, format!("{e}; name a directory of slices")))?;
+    let entries = run.read_dir().map_err(|error| Error::input(run, ReportInputError::Unreadable { error }))?;
     let is_record = |path: &PathBuf| path.file_name().is_some_and(|name| name.to_string_lossy().ends_with(RECORD_END));
     let mut records: Vec<PathBuf> = entries.flatten().map(|entry| entry.path()).filter(is_record).collect();
     records.sort();
     match records.as_slice() {
         [one] => Ok(one.clone()),
         [] if beside.is_file() => Ok(beside),
-        [] => Err(Error::input(run, "has no record of a run, fbp-run.toml; name the --output of fbp reconstruct")),
-        several => Err(Error::input(
-            run,
-            format!("has {} records, {} and others; name one of them", several.len(), several[0].shown()),
-        )),
+        [] => Err(Error::input(run, ReportInputError::NoRecord)),
+        several => {
+            let (count, first) = (several.len(), several[0].shown());
+            Err(Error::input(run, ReportInputError::SeveralRecords { count, first }))
+        }
     }
 }
 
 /// Returns the present place of the slices of a record: beside it, wherever they were written.
 fn target_of(job: &Job, record: &Path) -> Result<Target> {
-    let written = job
-        .execution
-        .output
-        .as_ref()
-        .ok_or_else(|| Error::input(record, "names no output; name the directory of a run"))?;
+    let written = job.execution.output.as_ref().ok_or_else(|| Error::input(record, ReportInputError::NoOutput))?;
     let here = record.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
     if written.fills_directory() {
         return Target::parse(&format!("{}/", here.display()));
@@ -114,11 +102,11 @@ fn encoding(job: &Job, range: Option<(f32, f32)>) -> Encoding {
 }
 
 /// Opens the input of the run, or returns the reason why it is no longer available.
-fn input_of(job: &Job, record: &RecordFile, cancelled: &AtomicBool) -> Result<std::result::Result<Source, String>> {
+fn input_of(job: &Job, record: &RecordFile, cancelled: &AtomicBool) -> Result<Result<Source, BoxedError>> {
     match Source::open(job, &Reporter::silent(), cancelled) {
         Err(error @ Error::Interrupted(_)) => Err(error),
-        Err(error) => Ok(Err(error.to_string())),
+        Err(error) => Ok(Err(error.into())),
         Ok(source) if record.facts.is_input(&source.fingerprint()) => Ok(Ok(source)),
-        Ok(_) => Ok(Err("the input has changed since the run; run again for the complete report".into())),
+        Ok(_) => Ok(Err(ReportInputError::InputChanged.into())),
     }
 }

@@ -1,5 +1,6 @@
 //! `fbp center --sweep`: slices for trial axes, as files with a montage, or in a page.
 
+use super::errors::{CommandOutputError, TrialSweepError};
 use super::reconstruct::scan_name;
 use super::survey::survey_json;
 use crate::axis::{Trial, sample_of, sample_rows, trial_slices};
@@ -191,16 +192,12 @@ impl ShownTrials {
 /// Refuses to replace what is there, unless that was asked for.
 fn check_output(output: &Path, page: bool, overwrite: bool, inputs: &InputSet) -> Result<()> {
     if inputs.contain(output) {
-        return Err(Error::output(output, "--output: is the input; choose another directory or file"));
+        return Err(Error::output(output, CommandOutputError::TrialsInInput));
     }
     let filled = std::fs::read_dir(output).into_iter().flatten().next().is_some();
     match (page, overwrite) {
-        (true, false) if output.exists() => {
-            Err(Error::output(output, "--output: exists; add --overwrite or choose another file"))
-        }
-        (false, false) if filled => {
-            Err(Error::output(output, "--output: is not empty; add --overwrite or choose another directory"))
-        }
+        (true, false) if output.exists() => Err(Error::output(output, CommandOutputError::TrialsExist)),
+        (false, false) if filled => Err(Error::output(output, CommandOutputError::TrialsInFilled)),
         _ => Ok(()),
     }
 }
@@ -212,10 +209,7 @@ fn side(asked: Option<usize>, page: bool, count: usize) -> Result<usize> {
     }
     let most = ((IMAGE_BYTES / (2 * count)) as f64).sqrt() as usize;
     match asked {
-        Some(side) if side > most => Err(Error::usage(format!(
-            "--tile: {count} trial slices of {side} x {side} pixels are too much for a page of 10 MB; give at most {most}, or \
-             fewer positions"
-        ))),
+        Some(side) if side > most => Err(TrialSweepError::TileTooLarge { count, side, most }.into()),
         asked => Ok(asked.unwrap_or(most.min(PAGE_TILE))),
     }
 }
@@ -347,20 +341,18 @@ impl std::fmt::Display for Crop {
 
 /// `A..B:S`, from A to at most B, in bins.
 fn positions(text: &str) -> Result<Vec<f64>> {
-    let wrong =
-        |why: &str| Error::usage(format!("--sweep: `{text}` {why}; write A..B:S in bins, such as 1020..1028:0.5"));
     let parts = text.split_once("..").and_then(|(first, rest)| Some((first, rest.split_once(':')?)));
-    let (first, (end, step)) = parts.ok_or_else(|| wrong("does not have this form"))?;
+    let (first, (end, step)) = parts.ok_or_else(|| TrialSweepError::Malformed { text: text.into() })?;
     let number = |word: &str| word.trim().parse::<f64>().ok().filter(|value| value.is_finite());
     let (Some(first), Some(end), Some(step)) = (number(first), number(end), number(step)) else {
-        return Err(wrong("contains something that is not a number"));
+        return Err(TrialSweepError::NotANumber { text: text.into() }.into());
     };
     if step < FINEST {
-        return Err(wrong(&format!("has a step below {FINEST}")));
+        return Err(TrialSweepError::StepTooSmall { text: text.into(), finest: FINEST }.into());
     }
     let steps = ((end - first) / step + 1e-6).floor();
     if !(0.0..MOST as f64).contains(&steps) {
-        return Err(wrong(&format!("covers no position, or more than {MOST}")));
+        return Err(TrialSweepError::Positions { text: text.into(), most: MOST }.into());
     }
     Ok((0..=steps as usize).map(|i| first + i as f64 * step).collect())
 }

@@ -1,5 +1,6 @@
 //! Copies between the host and a device, host memory for them, and waiting for a device.
 
+use super::errors::DriverError;
 use super::host_memory::{HostMemory, HostValues, pages};
 use super::{Session, cl_error};
 use crate::error::{Error, Result};
@@ -112,10 +113,7 @@ impl Session {
         mapped.map_err(failed)?;
         let values = pointer.cast::<T>();
         if values.is_null() || !values.is_aligned() {
-            return Err(Error::Device(format!(
-                "{}: {what} cannot be mapped; check the device with fbp doctor, or choose another --device",
-                self.device_name()
-            )));
+            return Err(self.not_mapped(what));
         }
         // SAFETY: `count` values of plain data were mapped, aligned, and nothing else touches them until they are unmapped.
         let result = work(unsafe { std::slice::from_raw_parts_mut(values, count) });
@@ -123,6 +121,10 @@ impl Session {
         unsafe { self.queue.enqueue_unmap_mem_object(buffer.get(), pointer, &[]) }.map_err(failed)?;
         self.finish()?;
         Ok(result)
+    }
+
+    fn not_mapped(&self, what: &str) -> Error {
+        DriverError::NotMapped { device: self.device_name().to_owned(), what: what.to_owned() }.into()
     }
 
     /// Returns host memory for `count` values; where the driver offers it, pinned, so that the device copies at full
@@ -162,10 +164,7 @@ impl Session {
             .map_err(|e| cl_error(&format!("mapping {what}"), self.device_name(), e))?;
         let pointer = pointer.cast::<f32>();
         if pointer.is_null() || !pointer.is_aligned() {
-            return Err(Error::Device(format!(
-                "{}: {what} cannot be mapped; check the device with fbp doctor, or choose another --device",
-                self.device_name()
-            )));
+            return Err(self.not_mapped(what));
         }
         Ok(HostMemory(HostValues::Mapped { pointer, count, buffer, pages: None }))
     }

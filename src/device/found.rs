@@ -1,8 +1,9 @@
 //! Devices that were found, and parts of them, before a session is opened.
 
+use super::errors::DeviceChoiceError;
 use super::programs::BuiltProgram;
 use super::{cl_error, images};
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::facts::DeviceFacts;
 use opencl3::context::Context;
 use opencl3::device::{CL_DEVICE_PARTITION_EQUALLY, Device, SubDevice};
@@ -64,12 +65,10 @@ impl FoundDevice {
     /// Divides the device into `count` equal parts, each a device of its own.
     pub(super) fn parts(&self, count: usize) -> Result<Vec<FoundDevice>> {
         let name = &self.facts.name;
-        let units = self.facts.compute_units as usize / count;
+        let all = self.facts.compute_units;
+        let units = all as usize / count;
         if units == 0 {
-            let all = self.facts.compute_units;
-            return Err(Error::usage(format!(
-                "--device: {name} has only {all} compute units, too few for {count} parts; give a smaller number"
-            )));
+            return Err(DeviceChoiceError::TooManyParts { name: name.clone(), units: all, parts: count }.into());
         }
         let properties = [CL_DEVICE_PARTITION_EQUALLY, units as cl_device_partition_property, 0];
         let devices = self

@@ -1,7 +1,7 @@
 //! Back projection by gridding: frequencies are spread over a grid, whose rows and columns are transformed.
 
 use super::{Resources, Session, SinogramStore, sinogram_bytes};
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, messages};
 use crate::facts::DeviceFacts;
 use crate::fault;
 use crate::geometry::{FrequencyGrid, Geometry, GridSides, Offset, Roi, Segment, SplitTile, Tile, Tiling};
@@ -12,6 +12,26 @@ use opencl3::kernel::Kernel;
 use opencl3::memory::Buffer;
 use std::f64::consts::PI;
 use std::ops::Range;
+
+messages! {
+    /// Why a region cannot be reconstructed by gridding.
+    enum RegionError: Usage {
+        NoGrid { width: usize, height: usize, accuracy: f64, largest: usize } =>
+            "--interpolation exact: no grid for a region of {width} x {height} pixels within {accuracy:e}, for squares \
+             up to {largest} pixels";
+            "choose a smaller --size or --roi, a larger --accuracy, or --interpolation linear",
+    }
+}
+
+messages! {
+    /// Why a device or a scan is not one for gridding.
+    enum GriddingError: Device {
+        LineTooLong { device: String } =>
+            "{device}: a line of the grid does not fit into local memory"; "choose --interpolation linear",
+        TooManyFrequencies =>
+            "the projections have more frequencies than a kernel can number"; "choose --interpolation linear",
+    }
+}
 
 /// Number of columns that a work-item stores together, see `lines_vector.cl`.
 const STORED: usize = 16;
@@ -32,16 +52,6 @@ pub struct GridForm {
 }
 
 impl GridForm {
-    /// Returns the error that there is no grid for a region.
-    fn refusal(roi: Roi, accuracy: f64, sides: GridSides) -> Error {
-        let largest = FrequencyGrid::largest_square(accuracy, sides);
-        Error::usage(format!(
-            "--interpolation exact: no grid for a region of {} x {} pixels within {accuracy:e}, for squares up to {largest} \
-             pixels; choose a smaller --size or --roi, a larger --accuracy, or --interpolation linear",
-            roi.width, roi.height
-        ))
-    }
-
     /// Returns the grid for a region; `None` where lines do not fit into the local memory of the device and the kernel
     /// keeps them there.
     ///
@@ -50,7 +60,10 @@ impl GridForm {
     pub fn new(facts: &DeviceFacts, gridding: &Gridding, roi: Roi, accuracy: f64) -> Result<Option<GridForm>> {
         let sides = grid_sides(gridding.items);
         let grid = FrequencyGrid::new(roi, accuracy, sides);
-        let grid = grid.ok_or_else(|| GridForm::refusal(roi, accuracy, sides))?;
+        let grid = grid.ok_or_else(|| {
+            let largest = FrequencyGrid::largest_square(accuracy, sides);
+            RegionError::NoGrid { width: roi.width, height: roi.height, accuracy, largest }
+        })?;
         let lines = GridLines::new(facts, gridding, grid.lengths);
         let workers = facts.compute_units.max(1) as usize;
         let parts = if gridding.items == GridItems::Cells { MOST_PARTS } else { 0 };
@@ -163,10 +176,7 @@ impl GridProjector {
         };
         let accuracy = spec.bound.accuracy;
         let Some(form) = GridForm::new(&session.facts, gridding, scan.roi, accuracy)? else {
-            let name = session.device_name();
-            return Err(Error::Device(format!(
-                "{name}: a line of the grid does not fit into local memory; choose --interpolation linear"
-            )));
+            return Err(GriddingError::LineTooLong { device: session.device_name().to_owned() }.into());
         };
         let grid = form.grid;
         let spec = &spec.bounded(Bound { accuracy, width: grid.width() });
@@ -180,9 +190,7 @@ impl GridProjector {
         geometry.axis.iter_mut().for_each(|axis| *axis += shift);
         let spreading = geometry.spreading(&grid, form.tiling);
         let Some(spreading) = spreading.filter(|spreading| !spreading.segments.is_empty()) else {
-            return Err(Error::Device(
-                "the projections have more frequencies than a kernel can number; choose --interpolation linear".into(),
-            ));
+            return Err(GriddingError::TooManyFrequencies.into());
         };
         let phases = geometry.phases();
         let region = [scan.roi.width, scan.roi.height];

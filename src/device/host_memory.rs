@@ -1,6 +1,7 @@
 //! Host memory that devices copy from and to.
 
 use super::Session;
+use super::errors::DeviceMemoryError;
 use crate::error::{Error, Result};
 use crossbeam_channel::{Receiver, unbounded};
 use memmap2::MmapMut;
@@ -35,9 +36,7 @@ impl HostMemory {
     /// [`Error::Memory`] if there is too little.
     pub fn plain(count: usize) -> Result<Self> {
         let mut values = Vec::new();
-        values.try_reserve_exact(count).map_err(|_| {
-            Error::Memory(format!("the host has no memory for {} bytes; give a smaller --memory", 4 * count))
-        })?;
+        values.try_reserve_exact(count).map_err(|_| DeviceMemoryError::HostFull { bytes: 4 * count })?;
         values.resize(count, 0.0);
         Ok(HostMemory(HostValues::Plain(values)))
     }
@@ -123,9 +122,7 @@ impl ComingMemory {
                 }
             }
         };
-        let thread = Builder::new().spawn(make).map_err(|e| {
-            Error::Memory(format!("cannot start a thread that makes memory: {e}; allow more threads (ulimit -u)"))
-        })?;
+        let thread = Builder::new().spawn(make).map_err(|e| DeviceMemoryError::NoThread { error: e.to_string() })?;
         self.making = Some(Making { pieces, thread });
         Ok(())
     }

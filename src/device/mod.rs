@@ -6,7 +6,7 @@
 mod allocations;
 mod buffer_layout;
 mod copies;
-mod error;
+mod errors;
 mod found;
 mod gridding;
 mod host_memory;
@@ -21,13 +21,14 @@ mod sinogram_store;
 mod steps;
 
 pub use buffer_layout::BufferLayout;
-pub(crate) use error::cl_error;
+pub use errors::PACKAGES;
+pub(crate) use errors::cl_error;
 pub use found::FoundDevice;
 pub use gridding::{GridForm, grid_sides, grid_values};
 pub use host_memory::HostMemory;
 pub use launch::{BackProjector, projector_layout};
 pub use programs::{BuiltProgram, PROGRAMS, ProgramStore};
-pub use search::{DeviceSearch, INSTALL_HINT, devices_are_kept, enumerate, find, find_one, keep_devices};
+pub use search::{DeviceSearch, devices_are_kept, enumerate, find, find_one, keep_devices};
 pub use select::{DeviceList, DeviceSelector};
 pub use session::{ImageTransform, ImageTransforms, Launch, Resources, Session};
 pub(crate) use sinogram_store::sinogram_bytes;

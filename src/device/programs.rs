@@ -1,14 +1,14 @@
 //! Built programs, and the directory that caches them between runs.
 //!
-//! A file holds a program's binary and the log of its build. Its name is a hash of everything that the build depends
+//! A file holds a program's binary and the log of its build. Its name is a digest of everything that the build depends
 //! on. A file that is damaged, or that the driver rejects, is written again; losing one only costs the time of a build.
 
+use crate::digest::PartsDigest;
 use crate::facts::DeviceFacts;
 use crate::files::{cache_folder, is_own, make_private, name_of_temporary, write_atomically};
 use opencl3::context::Context;
 use opencl3::program::Program;
 use rustix::fs::OFlags;
-use sha2::{Digest, Sha256};
 use std::fs::{self, File};
 use std::io::Read;
 use std::os::unix::fs::OpenOptionsExt;
@@ -53,27 +53,20 @@ impl ProgramRequest<'_> {
     }
 }
 
-/// A hash of everything that a binary depends on.
+/// A digest of everything that a binary depends on.
 #[derive(Clone, Copy, Debug, PartialEq)]
-struct ProgramKey([u8; 32]);
+struct ProgramKey(PartsDigest);
 
 impl ProgramKey {
     fn new(facts: &DeviceFacts, text: &str, options: &str) -> ProgramKey {
         let version = env!("CARGO_PKG_VERSION");
         let device = [&facts.platform, &facts.name, &facts.architecture, &facts.driver, &facts.version];
-        let mut hash = Sha256::new();
-        for part in device.map(String::as_str).into_iter().chain([version, options, text]) {
-            // lengths keep the parts apart
-            hash.update((part.len() as u64).to_le_bytes());
-            hash.update(part);
-        }
-        ProgramKey(hash.finalize().into())
+        ProgramKey(PartsDigest::of(device.map(String::as_str).into_iter().chain([version, options, text])))
     }
 
     /// Returns the name of the file that holds the program.
     fn file_name(&self) -> String {
-        let digits: String = self.0[..16].iter().map(|byte| format!("{byte:02x}")).collect();
-        digits + SUFFIX
+        format!("{}{SUFFIX}", self.0)
     }
 }
 
@@ -122,7 +115,7 @@ impl StoredProgram {
 
 /// Returns the checksum of the content and the key, so that a file under the name of another key is not valid.
 fn checksum(key: &ProgramKey, content: &[u8]) -> [u8; CHECKSUM] {
-    Sha256::new().chain_update(key.0).chain_update(content).finalize().into()
+    PartsDigest::of([&key.0.0[..], content]).0
 }
 
 /// The folder with programs. Several processes may use it at once: files appear complete or not at all, and a program

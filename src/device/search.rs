@@ -1,7 +1,8 @@
 //! Search for the devices of all drivers, and their properties.
 
+use super::errors::NoDeviceError;
 use super::{DeviceList, DeviceSelector, FoundDevice, cl_error};
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::facts::architecture;
 use crate::facts::{DeviceFacts, DeviceKind};
 use crate::fault;
@@ -12,17 +13,6 @@ use opencl3::error_codes::{CL_DEVICE_NOT_FOUND, ClError, DLOPEN_RUNTIME_LOAD_FAI
 use opencl3::platform::get_platforms;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{Builder, JoinHandle};
-
-/// Message that names the packages to install when a part of the OpenCL stack is missing.
-pub const INSTALL_HINT: &str = "\
-install an OpenCL driver and loader:
-  any processor   Debian/Ubuntu: apt-get install ocl-icd-libopencl1 pocl-opencl-icd libclfft2
-                  Fedora:        dnf install ocl-icd pocl clfft
-                  openSUSE:      zypper install libOpenCL1 pocl clFFT
-  NVIDIA GPU      the NVIDIA driver with its OpenCL part (nvidia-opencl-icd)
-  AMD GPU         rocm-opencl-runtime or mesa-opencl-icd
-  Intel GPU       intel-opencl-icd
-then check with: fbp devices";
 
 /// The devices that were found, if they are kept for later runs of the process; empty before the first one.
 static KEPT: Mutex<Option<Vec<FoundDevice>>> = Mutex::new(None);
@@ -119,13 +109,10 @@ fn list_all() -> Result<Vec<FoundDevice>> {
     // drivers initialise themselves on the first call, and not all of them do that safely from several threads
     static FIRST_CALL: Mutex<()> = Mutex::new(());
     let _guard = FIRST_CALL.lock().unwrap_or_else(PoisonError::into_inner);
-    let nothing = |why: &str| Error::Device(format!("{why}\n{INSTALL_HINT}"));
     let platforms = match get_platforms() {
-        Err(ClError(DLOPEN_RUNTIME_LOAD_FAILED)) => {
-            return Err(nothing("no OpenCL loader (libOpenCL.so.1) on this machine"));
-        }
+        Err(ClError(DLOPEN_RUNTIME_LOAD_FAILED)) => return Err(NoDeviceError::NoLoader.into()),
         Ok(platforms) if !platforms.is_empty() => platforms,
-        _ => return Err(nothing("no OpenCL driver on this machine: the loader knows no platform")),
+        _ => return Err(NoDeviceError::NoDriver.into()),
     };
     let mut found = Vec::new();
     let mut platform_names = Vec::new();
@@ -145,7 +132,7 @@ fn list_all() -> Result<Vec<FoundDevice>> {
         platform_names.push(platform_name);
     }
     if found.is_empty() {
-        return Err(nothing(&format!("no OpenCL device: platform(s) {} offer none", platform_names.join(", "))));
+        return Err(NoDeviceError::NoneOffered { platforms: platform_names.join(", ") }.into());
     }
     Ok(found)
 }

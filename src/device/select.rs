@@ -1,7 +1,8 @@
 //! Selection of devices.
 
 use super::FoundDevice;
-use crate::error::{Error, Result};
+use super::errors::{DeviceChoiceError, NoDeviceError};
+use crate::error::Result;
 use crate::facts::{DeviceFacts, DeviceKind};
 use serde::{Deserialize, Serialize};
 use std::fmt;
@@ -39,9 +40,7 @@ impl DeviceSelector {
     pub fn parse(text: &str) -> Result<Self> {
         let text = text.trim();
         if text.is_empty() {
-            return Err(Error::usage(
-                "--device: empty; give an index (0), platform:device (0:1), gpu, cpu or part of a name",
-            ));
+            return Err(DeviceChoiceError::Empty.into());
         }
         if let Ok(index) = text.parse() {
             return Ok(DeviceSelector::Index(index));
@@ -95,7 +94,7 @@ impl DeviceSelector {
                 .enumerate()
                 .map(|(i, f)| format!("  {i} ({}:{})  {} [{}]", f.platform_index, f.device_index, f.name, f.kind))
                 .collect();
-            Error::Device(format!("--device: no device matches {self}; choose one of\n{}", list.join("\n")))
+            NoDeviceError::NoneMatches { selector: self.to_string(), list: list.join("\n") }.into()
         })
     }
 }
@@ -124,7 +123,7 @@ impl DeviceList {
         let entry = |item: &str| -> Result<DeviceEntry> {
             let (device, parts) = match item.rsplit_once('/').map(|(device, parts)| (device, parts.trim().parse())) {
                 Some((device, Ok(parts))) if parts > 0 => (device, parts),
-                Some((_, Ok(_))) => return Err(Error::usage(format!("--device: {item}: 0 parts; give 1 or more"))),
+                Some((_, Ok(_))) => return Err(DeviceChoiceError::NoParts { item: item.to_owned() }.into()),
                 _ => (item, 1),
             };
             let device = match device.trim() {
@@ -163,10 +162,7 @@ impl DeviceList {
             };
             for index in indices {
                 if chosen.iter().any(|(other, _)| *other == index) {
-                    let name = &facts[index].name;
-                    return Err(Error::usage(format!(
-                        "--device: {name} is named twice; name it once, or give {name}/2 for two halves"
-                    )));
+                    return Err(DeviceChoiceError::NamedTwice { name: facts[index].name.clone() }.into());
                 }
                 chosen.push((index, entry.parts));
             }

@@ -1,11 +1,12 @@
 //! A context with its queues on one device, and the operations on them.
 
 use super::allocations::Allocations;
+use super::errors::DeviceMemoryError;
 use super::found::KeptContext;
 use super::programs::{BuiltProgram, ProgramRequest, ProgramStore};
 use super::search::devices_are_kept;
 use super::{FoundDevice, cl_error};
-use crate::error::{Error, Result};
+use crate::error::{Error, KernelBuildError, Result, first_error};
 use crate::facts::{DeviceFacts, DeviceKind};
 use crate::fault;
 use crate::kernel::{ImageFilterBackend, KernelSource, StepSizes, StepTarget};
@@ -243,12 +244,14 @@ impl Session {
             .map_err(|e| cl_error("creating a program", name, e))?;
         if let Err(error) = program.build(self.context.devices(), options) {
             let log = program.get_build_log(self.context.default_device()).unwrap_or_else(|_| error.to_string());
-            return Err(Error::KernelBuild {
+            return Err(KernelBuildError::Refused {
                 name: source.name.clone(),
                 device: name.to_owned(),
                 options: source.options.clone(),
+                reason: first_error(&log).to_owned(),
                 log,
-            });
+            }
+            .into());
         }
         let log = program.get_build_log(self.context.default_device()).unwrap_or_default();
         Ok(BuiltProgram { program, log })
@@ -274,15 +277,11 @@ impl Session {
     pub fn buffer<T>(&self, count: usize, flags: cl_mem_flags, what: &str) -> Result<Buffer<T>> {
         let bytes = count.max(1) * std::mem::size_of::<T>();
         let failed = |e: ClError| {
-            let device = self.device_name();
-            Error::Memory(format!(
-                "{device}: allocating {bytes} bytes for {what}: {e} (OpenCL error {}); give a smaller --device-memory to work \
-                 in smaller chunks",
-                e.0
-            ))
+            let (device, what) = (self.device_name().to_owned(), what.to_owned());
+            DeviceMemoryError::NotAllocated { device, bytes, what, error: e.to_string(), code: e.0 }
         };
         if fault::allocation_fails(bytes) {
-            return Err(failed(ClError(CL_MEM_OBJECT_ALLOCATION_FAILURE)));
+            return Err(failed(ClError(CL_MEM_OBJECT_ALLOCATION_FAILURE)).into());
         }
         // SAFETY: no host memory is handed over.
         let buffer = unsafe { Buffer::create(&self.context, flags, count.max(1), ptr::null_mut()) }.map_err(failed)?;

@@ -1,6 +1,7 @@
 //! The devices of a run: found, planned for, checked, and given memory.
 
 use super::chunks::{Engine, Setup};
+use super::errors::{HostBudgetError, LostDeviceWarning};
 use super::prepare::{Prepared, SelfTest, open_device, plan_for};
 use super::run::panicked;
 use super::source::Source;
@@ -68,13 +69,9 @@ pub fn chosen(job: &Job, scan: &Scan) -> Result<(Vec<FoundDevice>, Memory)> {
 /// [`Error::Usage`] when nothing is left.
 pub fn host_budget(job: &Job, scan: &Scan) -> Result<u64> {
     let all = job.execution.host_memory();
-    all.checked_sub(scan.cached).filter(|left| *left > 0).ok_or_else(|| {
-        Error::usage(format!(
-            "--memory: {} is not enough: chunks of the input that are decoded or kept take {}; give more",
-            human(all),
-            human(scan.cached)
-        ))
-    })
+    all.checked_sub(scan.cached)
+        .filter(|left| *left > 0)
+        .ok_or_else(|| HostBudgetError::CachedTooLarge { all: human(all), cached: human(scan.cached) }.into())
 }
 
 /// Makes all devices of a job ready at the same time. One of several that cannot be used is left out.
@@ -96,7 +93,9 @@ pub fn ready_devices(job: &Job, source: &Source, reporter: &Reporter) -> Result<
             Err(error @ (Error::Usage(_) | Error::Profile { .. })) => return Err(error),
             Err(error) => {
                 if devices.len() > 1 {
-                    reporter.note(&format!("warning: {} is not used, others do its share: {error}", found.label()));
+                    let (label, error) = (found.label(), error.to_string());
+                    let message = LostDeviceWarning::NotUsed { label, error };
+                    reporter.note(&format!("warning: {message}"));
                 }
                 failed = failed.or(Some(error));
             }

@@ -1,9 +1,32 @@
 //! Input that does not look like line integrals although no -log is taken.
 
+use crate::error::messages;
 use crate::plan::Scan;
 use crate::remark::{Doubt, DoubtKind};
 use crate::source::{SampleType, Stack};
 use crate::steps::{Logarithm, Preparation};
+
+messages! {
+    /// Why samples do not look like line integrals.
+    enum LevelWarning: Warning {
+        WholeNumbers { stack: String, level: f32 } =>
+            "{stack}: reconstructing whole numbers around {level}, which look like detector counts, as line integrals";
+            "give --projections with --flats and --darks, or --hdf5, for counts, and --minus-log for transmissions",
+        Transmissions { stack: String, level: String } =>
+            "{stack}: rows end near {level} on both sides and are lower between, so these look like transmissions, but \
+             are reconstructed as line integrals";
+            "give --minus-log, or --no-minus-log if they are line integrals",
+        Percent { stack: String, level: String } =>
+            "{stack}: rows end near {level} on both sides and are lower between, so these look like transmissions in \
+             percent, but are reconstructed as line integrals";
+            "divide them by 100 and give --minus-log, or --no-minus-log if they are line integrals",
+        Counts { stack: String, level: String } =>
+            "{stack}: rows end near {level} on both sides and are lower between, so these look like detector counts, but \
+             are reconstructed as line integrals";
+            "give the flat fields with --flats, or divide by the level of the beam and give --minus-log; --no-minus-log if \
+             they are line integrals",
+    }
+}
 
 /// Number of rows that are examined, each of another projection and, as far as there are enough, of another slice.
 const ROWS: usize = 16;
@@ -23,42 +46,21 @@ pub(super) fn doubt(
         return None;
     }
     if let Some(level) = counts(stack, scan, sinograms) {
-        return Some(Doubt::new(
-            DoubtKind::DetectorCounts,
-            format!(
-                "{}: reconstructing whole numbers around {level}, which look like detector counts, as line integrals",
-                stack.title()
-            ),
-            "give --projections with --flats and --darks, or --hdf5, for counts, and --minus-log for transmissions",
-        ));
+        let message = LevelWarning::WholeNumbers { stack: stack.title(), level };
+        return Some(Doubt::of(DoubtKind::DetectorCounts, &message));
     }
     if logarithm == Logarithm::Never {
         return None;
     }
     let rows = (0..ROWS).filter_map(|number| row(stack, scan, sinograms, number));
     let (level, beam) = transmissions(rows)?;
-    Some(Doubt::new(
-        DoubtKind::MissingLogarithm,
-        format!(
-            "{}: rows end near {} on both sides and are lower between, so these look like {}, but are reconstructed as \
-             line integrals",
-            stack.title(),
-            rounded(level),
-            match beam {
-                Beam::One => "transmissions",
-                Beam::Percent => "transmissions in percent",
-                Beam::Counts => "detector counts",
-            }
-        ),
-        match beam {
-            Beam::One => "give --minus-log, or --no-minus-log if they are line integrals",
-            Beam::Percent => "divide them by 100 and give --minus-log, or --no-minus-log if they are line integrals",
-            Beam::Counts => {
-                "give the flat fields with --flats, or divide by the level of the beam and give --minus-log; \
-                 --no-minus-log if they are line integrals"
-            }
-        },
-    ))
+    let (stack, level) = (stack.title(), rounded(level));
+    let message = match beam {
+        Beam::One => LevelWarning::Transmissions { stack, level },
+        Beam::Percent => LevelWarning::Percent { stack, level },
+        Beam::Counts => LevelWarning::Counts { stack, level },
+    };
+    Some(Doubt::of(DoubtKind::MissingLogarithm, &message))
 }
 
 /// Reads row `number` of a few that are spread over slices and projections; `None` if it cannot be read, which is an

@@ -4,6 +4,7 @@
 mod chunks;
 mod corrected_rows;
 mod devices;
+mod errors;
 mod finish;
 mod levels;
 mod pages;

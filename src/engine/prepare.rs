@@ -4,7 +4,7 @@
 use crate::cache::{StoredVerdict, Verdicts};
 use crate::check::{DeviceSteps, KernelTest, StepError, TestShape};
 use crate::device::{self, DeviceList, FoundDevice, PROGRAMS, ProgramStore, Session};
-use crate::error::{Error, Result, first_error};
+use crate::error::{Error, KernelBuildError, Result};
 use crate::fft::image_transform;
 use crate::files::refused_cache;
 use crate::geometry::Geometry;
@@ -330,7 +330,9 @@ pub(super) fn open_for_steps(
 /// Returns an error in one line.
 fn brief(error: &Error) -> String {
     match error {
-        Error::KernelBuild { log, .. } => format!("does not build on this device: {}", first_error(log)),
+        Error::KernelBuild(KernelBuildError::Refused { reason, .. }) => {
+            format!("does not build on this device: {reason}")
+        }
         error => error.to_string().lines().next().unwrap_or("").to_owned(),
     }
 }

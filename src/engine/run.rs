@@ -1,5 +1,6 @@
 //! The data that all stages of a run share, and the threads that they run in.
 
+use super::errors::StageError;
 use super::finish::Finish;
 use super::source::Source;
 use crate::error::{Error, Result};
@@ -53,11 +54,8 @@ pub struct ObservedSlice<'a> {
 /// Makes a thread pool for one stage: in a common pool, stages would wait for each other's tasks, such as writing a
 /// whole slice.
 pub(super) fn threads(what: &str) -> Result<ThreadPool> {
-    ThreadPoolBuilder::new().build().map_err(|e| {
-        Error::Memory(format!(
-            "cannot start the threads that {what}: {e}; allow more threads (ulimit -u), or fewer with RAYON_NUM_THREADS"
-        ))
-    })
+    let built = ThreadPoolBuilder::new().build();
+    built.map_err(|e| StageError::NoThreads { what: what.to_owned(), error: e.to_string() }.into())
 }
 
 /// Returns the result of the thread of a stage.

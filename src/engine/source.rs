@@ -1,15 +1,17 @@
 //! The input of a job: its data, their correction and their scan.
 
+use super::errors::WaitError;
 use super::levels;
 use crate::device::RowCorrection;
-use crate::error::{Error, Result};
+use crate::digest::PartsDigest;
+use crate::error::Result;
 use crate::feed::{HostFeed, ScanRows};
 use crate::files::read_numbers;
 use crate::geometry::{parse_angles, parse_numbers};
 use crate::job::Job;
 use crate::kernel::StepBackends;
 use crate::plan::{HeldByHost, SampleShape, Scan, StackShape};
-use crate::recipe::{AngleSource, Recipe, digest};
+use crate::recipe::{AngleSource, Recipe};
 use crate::report::Reporter;
 use crate::source::{self, FieldMode, InputKind, Stack, Stacks, Watch, wait};
 use crate::steps::{Preparation, Scope, Steps};
@@ -130,7 +132,7 @@ impl Source {
             values.iter().flatten().map(|value| format!("{:016x} ", value.to_bits())).collect()
         };
         let (angles, shifts) = (bits(&self.shape.angles), bits(&self.shape.shifts));
-        digest([&self.stack().fingerprint(), self.preparation.fingerprint(), &angles, &shifts])
+        PartsDigest::of([&self.stack().fingerprint(), self.preparation.fingerprint(), &angles, &shifts]).to_string()
     }
 
     /// Takes over the data for another job, which differs in its axis or tilt.
@@ -216,9 +218,7 @@ fn await_stack(path: &str, flag: &str, watch: Watch, reporter: &Reporter, cancel
     let mut before = None;
     wait(path, flag, watch, |files| {
         if cancelled.load(Relaxed) {
-            return Err(Error::Interrupted(
-                "interrupted while waiting for files, nothing was written; run again".into(),
-            ));
+            return Err(WaitError::Stopped.into());
         }
         if before.replace(files) != Some(files) {
             let of = watch.pages.map(|pages| format!(" of {pages}")).unwrap_or_default();

@@ -7,6 +7,7 @@
 
 use super::chunks::DeviceSeconds;
 use super::devices::ReadyDevice;
+use super::errors::LostDeviceWarning;
 use super::run::{Run, joined, panicked, threads};
 use super::transfer::{DeviceChannels, LeaveOnDrop, ReadPiece, transfer_of};
 use super::work::Work;
@@ -182,7 +183,8 @@ fn run_device(run: Run, ready: &mut ReadyDevice, channels: DeviceChannels) -> Re
     if let Err(error) = &result
         && (work.has_devices() || work.complete())
     {
-        run.reporter.note(&format!("warning: {} failed, other devices take over its slices: {error}", ready.label));
+        let message = LostDeviceWarning::Failed { label: ready.label.clone(), error: error.to_string() };
+        run.reporter.note(&format!("warning: {message}"));
     }
     result
 }

@@ -4,7 +4,8 @@
 //! library is set up for the first plan and torn down with the last.
 
 use super::RowTransform;
-use crate::device::{INSTALL_HINT, ImageTransform, Session};
+use super::errors::ClFftError;
+use crate::device::{ImageTransform, Session};
 use crate::error::{Error, Result};
 use crate::report::without_compiler_counts;
 use clfft_sys as sys;
@@ -38,12 +39,12 @@ pub(super) fn load() -> Result<()> {
 
 /// Opens and sets up the library.
 fn open() -> Result<Library> {
-    let failed = |message: String| Error::Device(format!("clFFT cannot be loaded: {message}\n{INSTALL_HINT}"));
+    let failed = |reason: String| ClFftError::NotLoadable { reason };
     let clfft = sys::ClFft::open().map_err(|e| failed(e.to_string()))?;
     // SAFETY: the first call into a library that no plan uses yet; the lock is held.
     match unsafe { (clfft.setup)(&sys::SetupData::VERSION) } {
         sys::SUCCESS => Ok(Library { clfft, plans: 0 }),
-        status => Err(failed(format!("clfftSetup: {}", sys::status_name(status)))),
+        status => Err(failed(format!("clfftSetup: {}", sys::status_name(status))).into()),
     }
 }
 
@@ -85,10 +86,7 @@ impl ClFftPlan {
     /// A device error when clFFT is missing, cannot do a length, or its kernels do not build.
     fn new(session: &Session, sides: &[usize], batch: usize, queue: &CommandQueue) -> Result<Self> {
         if let Some(length) = sides.iter().find(|side| !supports(**side)) {
-            return Err(Error::Device(format!(
-                "clFFT cannot transform rows of {length}, which has prime factors other than 2, 3, 5, 7, 11, 13; \
-                 choose another --profile"
-            )));
+            return Err(ClFftError::Length { length: *length }.into());
         }
         let (mut plan, scratch_bytes) = {
             let mut guard = lock();
@@ -101,7 +99,9 @@ impl ClFftPlan {
             let plan = ClFftPlan { handle, scratch: None };
             let baked = without_compiler_counts(|| library.bake(handle, batch, queue));
             drop(guard);
-            (plan, baked.map_err(|what| failure(session, &format!("{what} for {batch} arrays of {sides:?}")))?)
+            let device = session.device_name().to_owned();
+            let failed = |(step, status)| ClFftError::NotBaked { device, step, status, batch, sides: sides.to_vec() };
+            (plan, baked.map_err(failed)?)
         };
         if scratch_bytes > 0 {
             plan.scratch = Some(session.buffer(scratch_bytes, CL_MEM_READ_WRITE, "the transform's scratch space")?);
@@ -118,7 +118,7 @@ impl ClFftPlan {
     ) -> Result<Event> {
         let guard = lock();
         let Some(Library { clfft, .. }) = guard.as_ref() else {
-            return Err(failure(session, "is not loaded"));
+            return Err(ClFftError::NotLoaded { device: session.device_name().to_owned() }.into());
         };
         let mut queue = queue.get();
         let mut memory = values.get_mut();
@@ -142,7 +142,7 @@ impl ClFftPlan {
         };
         match status {
             sys::SUCCESS => Ok(Event::new(event)),
-            status => Err(failure(session, &format!("transform: {}", sys::status_name(status)))),
+            status => Err(failure(session, "transform", status)),
         }
     }
 }
@@ -172,12 +172,12 @@ pub fn image_transform(session: &Session, size: [usize; 2], count: usize) -> Res
     Ok(Box::new(ClFftImages(plan)))
 }
 
-fn failure(session: &Session, what: &str) -> Error {
-    Error::Device(format!(
-        "{}: clFFT {what}; check the device with fbp doctor, or choose another --device",
-        session.device_name()
-    ))
+fn failure(session: &Session, call: &'static str, status: sys::Status) -> Error {
+    ClFftError::Failed { device: session.device_name().to_owned(), call, status: sys::status_name(status) }.into()
 }
+
+/// A step of setting up a plan that failed, with the name of its status.
+type FailedStep = (&'static str, String);
 
 impl Library {
     /// Creates a plan for arrays with one or two sides, and counts it.
@@ -196,15 +196,15 @@ impl Library {
                 self.plans += 1;
                 Ok(plan)
             }
-            status => Err(failure(session, &format!("plan: {}", sys::status_name(status)))),
+            status => Err(failure(session, "plan", status)),
         }
     }
 
     /// Sets up a plan and compiles its kernels; returns the bytes of scratch space that it needs, or the step that failed.
-    fn bake(&self, plan: sys::PlanHandle, batch: usize, queue: &CommandQueue) -> std::result::Result<usize, String> {
-        let check = |step: &str, status: sys::Status| match status {
+    fn bake(&self, plan: sys::PlanHandle, batch: usize, queue: &CommandQueue) -> Result<usize, FailedStep> {
+        let check = |step: &'static str, status: sys::Status| match status {
             sys::SUCCESS => Ok(()),
-            status => Err(format!("{step}: {}", sys::status_name(status))),
+            status => Err((step, sys::status_name(status))),
         };
         let c = &self.clfft;
         let mut queue = queue.get();

@@ -2,6 +2,7 @@
 
 mod batch;
 mod clfft;
+mod errors;
 mod host;
 mod layout;
 mod rows;
@@ -16,7 +17,8 @@ pub use rows::{Filtered, RowStage};
 pub use transform::RowTransform;
 
 use crate::device::Session;
-use crate::error::{Error, Result};
+use crate::error::Result;
+use errors::WrongFilterError;
 use opencl3::memory::Buffer;
 use std::f32::consts::TAU;
 
@@ -57,14 +59,11 @@ fn try_out(
     let mut row = vec![[0f32; 2]; length];
     row[1 % length] = [1.0, 0.0];
     let impulse = row.clone();
-    let check = |got: &[[f32; 2]], want: &dyn Fn(usize) -> [f32; 2], limit: f32| {
+    let check = |got: &[[f32; 2]], want: &dyn Fn(usize) -> [f32; 2], limit: f32| -> Result<()> {
         let close = |(k, v): (usize, &[f32; 2])| (0..2).all(|i| (v[i] - want(k)[i]).abs() <= limit);
         match got.iter().enumerate().all(close) {
             true => Ok(()),
-            false => Err(Error::Device(format!(
-                "{}: wrong values for transformed rows of {length}; check the device with fbp doctor, or choose another --device",
-                session.device_name()
-            ))),
+            false => Err(WrongFilterError::Transform { device: session.device_name().to_owned(), length }.into()),
         }
     };
     session.write(rows, &row, "padded rows")?;

@@ -1,5 +1,6 @@
 //! Filters rows into a compound sinogram: by the kernels of `filter.cl` and `filter_rows.cl`, a transform, or the host.
 
+use super::errors::WrongFilterError;
 use super::spectra::{Factors, SpectraStage};
 use super::{FilterSetup, HostFilter, RowBatch, RowTransform};
 use crate::device::{Launch, Session, SinogramStore, sinogram_bytes};
@@ -397,11 +398,7 @@ impl RowKernels {
         if difference <= 1e-10 * all {
             return Ok(());
         }
-        let name = session.device_name();
-        Err(Error::Device(format!(
-            "{name}: the fused filter gives wrong values for rows of {}; check the device with fbp doctor, or choose another --device",
-            setup.rows.length
-        )))
+        Err(WrongFilterError::Fused { device: session.device_name().to_owned(), length: setup.rows.length }.into())
     }
 
     /// Returns the rows without filtering: in place, or padded if filtered rows would be.

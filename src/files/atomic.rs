@@ -1,5 +1,6 @@
 //! Files that appear complete or not at all.
 
+use super::errors::FileNameError;
 use std::fs::{self, File};
 use std::io::{Error, ErrorKind, Result, Write};
 use std::path::{Path, PathBuf};
@@ -58,7 +59,7 @@ impl Drop for AtomicFile {
 /// # Errors
 /// [`ErrorKind::InvalidInput`] when `path` does not end in a name.
 pub fn temporary_path(path: &Path) -> Result<PathBuf> {
-    let not_a_name = || Error::new(ErrorKind::InvalidInput, "is not the name of a file; name a file in a directory");
+    let not_a_name = || Error::new(ErrorKind::InvalidInput, FileNameError::NoName);
     let mut name = std::ffi::OsString::from(".");
     name.push(path.file_name().ok_or_else(not_a_name)?);
     name.push(format!(".part-{:0DIGITS$x}", rand::random::<u64>()));

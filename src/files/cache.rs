@@ -1,11 +1,33 @@
 //! Cache of files between runs, in a directory that nobody else may write to, as some of the files are code.
 
+use crate::error::messages;
 use crate::visible::Shown;
 use rustix::process::geteuid;
 use std::fs::{self, DirBuilder, Metadata};
 use std::io;
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf, absolute};
+
+messages! {
+    /// Why a directory is not used as a cache.
+    enum CacheWarning: Warning {
+        Foreign { directory: String, place: String, user: u32 } =>
+            "{directory} is not used as a cache, because {place} belongs to another user (number {user})";
+            "take the permission to write from others (chmod go-w), or set FBP_CACHE_DIR to a directory of your own",
+        Writable { directory: String, place: String, mode: u32 } =>
+            "{directory} is not used as a cache, because others may write to {place} (mode {mode:04o})";
+            "take the permission to write from others (chmod go-w), or set FBP_CACHE_DIR to a directory of your own",
+    }
+}
+
+/// Who else can change files in a directory.
+#[derive(Debug, PartialEq, Eq)]
+enum CacheDanger {
+    /// The owner of a place, who has this number.
+    Owner { place: PathBuf, user: u32 },
+    /// Others, who may write to a place by its mode.
+    Others { place: PathBuf, mode: u32 },
+}
 
 /// Returns the cache directory, unless others may write to it: `FBP_CACHE_DIR`, else `fbp` in `XDG_CACHE_HOME`, else in
 /// `~/.cache`.
@@ -22,12 +44,13 @@ pub fn cache_folder(name: &str) -> Option<PathBuf> {
 pub fn refused_cache(folders: &[&str]) -> Option<String> {
     let directory = named()?;
     let places = std::iter::once(directory.clone()).chain(folders.iter().map(|folder| directory.join(folder)));
-    let (place, why) = places.into_iter().find_map(|place| danger(&place).map(|why| (place, why)))?;
-    Some(format!(
-        "warning: {} is not used as a cache, because {why}; take the permission to write from others (chmod go-w), or set \
-         FBP_CACHE_DIR to a directory of your own",
-        place.shown()
-    ))
+    let (directory, danger) = places.into_iter().find_map(|place| danger(&place).map(|danger| (place, danger)))?;
+    let directory = directory.shown();
+    let warning = match danger {
+        CacheDanger::Owner { place, user } => CacheWarning::Foreign { directory, place: place.shown(), user },
+        CacheDanger::Others { place, mode } => CacheWarning::Writable { directory, place: place.shown(), mode },
+    };
+    Some(format!("warning: {warning}"))
 }
 
 /// Makes a directory of the cache if it does not exist. Nobody else may use it.
@@ -51,7 +74,7 @@ fn named() -> Option<PathBuf> {
 /// can.
 ///
 /// Directories that do not exist yet are made by the program, and thus are not a danger.
-fn danger(directory: &Path) -> Option<String> {
+fn danger(directory: &Path) -> Option<CacheDanger> {
     let named = absolute(directory).ok()?;
     // the targets of links count as well as the places of the links
     let real = fs::canonicalize(&named).ok();
@@ -69,15 +92,15 @@ const UNKNOWN: u32 = 65534;
 
 /// Returns the danger of one directory on a path; `own` tells whether it is the directory itself, not one that contains
 /// it.
-fn danger_of(place: &Path, meta: &Metadata, own: bool) -> Option<String> {
-    let (mode, place) = (meta.permissions().mode(), place.shown());
+fn danger_of(place: &Path, meta: &Metadata, own: bool) -> Option<CacheDanger> {
+    let (mode, place) = (meta.permissions().mode(), place.to_owned());
     if !is_own(meta) && (own || meta.uid() != UNKNOWN) {
-        return Some(format!("{place} belongs to another user (number {})", meta.uid()));
+        return Some(CacheDanger::Owner { place, user: meta.uid() });
     }
     // with the sticky bit, others can add entries, but cannot replace any
     let sticky = !own && mode & 0o1000 != 0;
     let writable = !meta.file_type().is_symlink() && mode & 0o022 != 0 && !sticky;
-    writable.then(|| format!("others may write to {place} (mode {:04o})", mode & 0o7777))
+    writable.then_some(CacheDanger::Others { place, mode: mode & 0o7777 })
 }
 
 #[cfg(test)]
@@ -119,7 +142,7 @@ mod tests {
         symlink(path("own/cache"), path("link")).unwrap();
         assert_eq!(why("link"), None);
         chmod(&path("own/cache"), 0o777);
-        assert!(why("link").unwrap().contains("(mode 0777)"));
+        assert!(matches!(why("link"), Some(CacheDanger::Others { mode: 0o777, .. })));
         assert!(why("link/programs").is_some());
         chmod(&path("own/cache"), 0o700);
         make_private(&path("open")).unwrap();
@@ -144,7 +167,7 @@ mod tests {
         std::os::unix::fs::chown(&path, Some(4711), None).unwrap();
         assert!(!is_own(&fs::metadata(&path).unwrap()));
         for place in ["", "cache", "new"] {
-            assert!(danger(&path.join(place)).unwrap().contains("belongs to another user (number 4711)"), "{place}");
+            assert!(matches!(danger(&path.join(place)), Some(CacheDanger::Owner { user: 4711, .. })), "{place}");
         }
         std::os::unix::fs::chown(&path, Some(0), None).unwrap();
         std::os::unix::fs::lchown(path.join("cache"), Some(4711), None).unwrap();

@@ -3,14 +3,29 @@
 //! A lock ends with its process, however that ends; the last holder removes the file. The text of the file tells others
 //! who holds the lock.
 
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, messages};
+use crate::visible::Shown;
 use rustix::fs::{FlockOperation, OFlags, flock};
 use rustix::io::Errno;
 use std::fs::{self, File, OpenOptions};
-use std::io::{Read, Seek, Write};
+use std::io::{self, Read, Seek, Write};
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
+
+messages! {
+    /// Why an output cannot be locked.
+    enum LockError: Output {
+        Held { owner: String } =>
+            "--output: {owner} is writing here"; "wait until it has ended, stop it, or choose another --output",
+        NoPlace { file: String, error: io::Error } => "cannot write here ({file}): {error}"; "choose another --output",
+        NotALock =>
+            "is not a lock file of fbp, but a link or a device"; "remove it or choose another --output",
+        Unlockable { error: Errno } => "cannot be locked: {error}"; "choose an --output on another file system",
+        Unwritable { error: io::Error } =>
+            "cannot be written: {error}"; "check space and permissions, or choose another --output",
+    }
+}
 
 /// Time in which a process that shares the lock must obtain it: others may hold it exclusively for a moment before they
 /// share it.
@@ -64,12 +79,9 @@ impl Lock {
             };
             if over {
                 let other = lock.owner();
-                let who = if other.is_empty() { "another run" } else { other.as_str() };
-                let why = format!(
-                    "--output: {who} is writing here; wait until it has ended, stop it, or choose another --output"
-                );
+                let owner = if other.is_empty() { "another run".to_owned() } else { other };
                 lock.works = false; // nothing to release
-                return Err(Error::output(path.parent().unwrap_or(path), why));
+                return Err(Error::output(path.parent().unwrap_or(path), LockError::Held { owner }));
             }
             lock.works = false;
             std::thread::sleep(PAUSE);
@@ -95,16 +107,12 @@ impl Lock {
         let mut options = OpenOptions::new();
         options.read(true).append(true).create(true);
         let file =
-            options.custom_flags((OFlags::NOFOLLOW | OFlags::NONBLOCK).bits() as i32).open(path).map_err(|e| {
-                Error::output(
-                    path.parent().unwrap_or(path),
-                    format!("cannot write here ({}): {e}; choose another --output", path.display()),
-                )
+            options.custom_flags((OFlags::NOFOLLOW | OFlags::NONBLOCK).bits() as i32).open(path).map_err(|error| {
+                Error::output(path.parent().unwrap_or(path), LockError::NoPlace { file: path.shown(), error })
             })?;
         // a link or a device in its place may lead to another user's file
         if !file.metadata().is_ok_and(|meta| meta.is_file() && meta.nlink() <= 1) {
-            let why = "is not a lock file of fbp, but a link or a device; remove it or choose another --output";
-            return Err(Error::output(path, why));
+            return Err(Error::output(path, LockError::NotALock));
         }
         Ok(Lock { path: path.to_owned(), file, works: true })
     }
@@ -120,12 +128,7 @@ impl Lock {
                     self.works = false;
                     return Ok(true);
                 }
-                Err(e) => {
-                    return Err(Error::output(
-                        &self.path,
-                        format!("cannot be locked: {e}; choose an --output on another file system"),
-                    ));
-                }
+                Err(error) => return Err(Error::output(&self.path, LockError::Unlockable { error })),
             }
         }
     }
@@ -144,23 +147,14 @@ impl Lock {
 
     /// Replaces the text of the file.
     fn write_owner(&mut self, owner: &str) -> Result<()> {
-        let cannot = |e| {
-            Error::output(
-                &self.path,
-                format!("cannot be written: {e}; check space and permissions, or choose another --output"),
-            )
-        };
-        self.file.set_len(0).and_then(|()| writeln!(self.file, "{owner}")).map_err(cannot)
+        let written = self.file.set_len(0).and_then(|()| writeln!(self.file, "{owner}"));
+        written.map_err(|error| Error::output(&self.path, LockError::Unwritable { error }))
     }
 
     /// Adds a line to the text of the file.
     pub fn add(&mut self, line: &str) -> Result<()> {
-        writeln!(self.file, "{line}").map_err(|e| {
-            Error::output(
-                &self.path,
-                format!("cannot be written: {e}; check space and permissions, or choose another --output"),
-            )
-        })
+        let written = writeln!(self.file, "{line}");
+        written.map_err(|error| Error::output(&self.path, LockError::Unwritable { error }))
     }
 
     /// Returns the lines of the file; none if they cannot be read.

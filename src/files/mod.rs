@@ -3,6 +3,7 @@
 
 mod atomic;
 mod cache;
+mod errors;
 mod lock;
 mod mark;
 mod npy;
@@ -12,6 +13,7 @@ mod text;
 
 pub use atomic::{AtomicFile, name_of_temporary, temporary_path, write_atomically};
 pub use cache::{cache_directory, cache_folder, is_own, make_private, refused_cache};
+pub use errors::NpyError;
 pub use lock::{Lock, LockMode};
 pub use mark::{OutputKind, SOFTWARE, TOML};
 pub use npy::{NpyHeader, OWN_END};

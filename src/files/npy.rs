@@ -1,5 +1,6 @@
 //! NumPy files (`.npy`): their headers, and lists of numbers in them.
 
+use super::errors::NpyError;
 use half::f16;
 
 const MAGIC: &[u8] = b"\x93NUMPY";
@@ -7,7 +8,6 @@ const MAGIC: &[u8] = b"\x93NUMPY";
 pub const OWN_END: [u8; 8] = *b"fbp-npy1";
 /// Headers are padded so that values begin at a multiple of this.
 const ALIGNMENT: usize = 64;
-const ADVICE: &str = "save it again with numpy.save, or as text with numpy.savetxt";
 
 pub(super) fn is_npy(bytes: &[u8]) -> bool {
     bytes.starts_with(MAGIC)
@@ -49,22 +49,22 @@ impl NpyHeader {
     /// Reads the header at the beginning of a file.
     ///
     /// # Errors
-    /// The reason why it cannot be read, with advice.
-    pub fn parse(bytes: &[u8]) -> Result<NpyHeader, String> {
-        let damaged = || format!("is a damaged NumPy file; {ADVICE}");
+    /// The reason why it cannot be read.
+    pub fn parse(bytes: &[u8]) -> Result<NpyHeader, NpyError> {
         let (length, start) = match bytes.get(6) {
             Some(1) => (bytes.get(8..10).map(|b| u64::from(u16::from_le_bytes([b[0], b[1]]))), 10),
             Some(2 | 3) => (bytes.get(8..12).map(|b| u64::from(u32::from_le_bytes([b[0], b[1], b[2], b[3]]))), 12),
-            _ => return Err(damaged()),
+            _ => return Err(NpyError::Damaged),
         };
-        let end = length.and_then(|length| usize::try_from(length).ok()?.checked_add(start)).ok_or_else(damaged)?;
-        let text = String::from_utf8_lossy(bytes.get(start..end).ok_or_else(damaged)?);
-        let value = |key: &str| value(&text, key).ok_or_else(damaged);
+        let end =
+            length.and_then(|length| usize::try_from(length).ok()?.checked_add(start)).ok_or(NpyError::Damaged)?;
+        let text = String::from_utf8_lossy(bytes.get(start..end).ok_or(NpyError::Damaged)?);
+        let value = |key: &str| value(&text, key).ok_or(NpyError::Damaged);
         let sides = value("shape")?.trim_matches(['(', ')']).split(',').map(str::trim).filter(|side| !side.is_empty());
         Ok(NpyHeader {
             kind: value("descr")?.trim_matches(['\'', '"']).to_owned(),
             fortran_order: value("fortran_order")? == "True",
-            shape: sides.map(|side| side.parse().map_err(|_| damaged())).collect::<Result<_, _>>()?,
+            shape: sides.map(|side| side.parse().map_err(|_| NpyError::Damaged)).collect::<Result<_, _>>()?,
             start: end,
         })
     }
@@ -73,19 +73,17 @@ impl NpyHeader {
 /// Returns the numbers of a list, one a line.
 ///
 /// # Errors
-/// The reason why the file cannot be read, with advice.
-pub(super) fn lines(bytes: &[u8]) -> Result<String, String> {
-    let damaged = || format!("is a damaged NumPy file; {ADVICE}");
+/// The reason why the file cannot be read.
+pub(super) fn lines(bytes: &[u8]) -> Result<String, NpyError> {
     let NpyHeader { kind, shape, start, .. } = NpyHeader::parse(bytes)?;
     if shape.iter().filter(|&&side| side != 1).count() > 1 {
         let shape = shape.iter().map(usize::to_string).collect::<Vec<_>>().join(", ");
-        return Err(format!("is an array of shape ({shape}), expected a list of numbers; save one column of it"));
+        return Err(NpyError::NoList { shape });
     }
     let count = shape.iter().product::<usize>();
-    let number = number(&kind)
-        .ok_or_else(|| format!("has values of type {kind}, expected whole or real numbers; save them as float64"))?;
-    let size: usize = kind[2..].parse().map_err(|_| damaged())?;
-    let values = count.checked_mul(size).and_then(|length| bytes[start..].get(..length)).ok_or_else(damaged)?;
+    let number = number(&kind).ok_or_else(|| NpyError::NoNumbers { kind: kind.clone() })?;
+    let size: usize = kind[2..].parse().map_err(|_| NpyError::Damaged)?;
+    let values = count.checked_mul(size).and_then(|length| bytes[start..].get(..length)).ok_or(NpyError::Damaged)?;
     let big_endian = kind.starts_with('>');
     let lines = values.chunks_exact(size).map(|bytes| {
         let mut bytes = bytes.to_vec();
@@ -183,7 +181,7 @@ mod tests {
     #[test]
     fn what_is_no_list_of_numbers_is_refused() {
         let refused = |bytes: &[u8], word: &str| {
-            let error = lines(bytes).unwrap_err();
+            let error = lines(bytes).unwrap_err().to_string();
             assert!(error.contains(word) && error.contains(';'), "{error}");
         };
         refused(&file(1, "<f8", "(2, 2)", &[0; 32]), "(2, 2)");

@@ -6,13 +6,37 @@
 
 use super::atomic::write_atomically;
 use super::mark::OutputKind;
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, messages};
+use crate::visible::Shown;
 use std::collections::HashSet;
 use std::fs::{self, File, Metadata};
 use std::io::Write;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+
+messages! {
+    /// What is wrong with the name of a file beside slices.
+    enum OutputNameError: Usage {
+        Ending { flag: String, path: String, endings: String } =>
+            "{flag}: {path} must end in {endings}"; "choose such a name",
+    }
+}
+
+messages! {
+    /// Why a file beside slices may not be written.
+    enum OutputFileError: Output {
+        NoDirectory { flag: String, directory: String } =>
+            "{flag}: there is no directory {directory}"; "make it, or choose another path",
+        Input { flag: String } =>
+            "{flag}: is a file of the input, which is never replaced"; "choose another file",
+        Directory { flag: String } => "{flag}: is a directory"; "choose the name of a file",
+        Foreign { flag: String } => "{flag}: exists, and was not written by fbp"; "choose another file",
+        /// A file that `--overwrite` would replace.
+        Kept { flag: String } =>
+            "{flag}: exists, and was not written by fbp"; "choose another file, or add --overwrite to replace it",
+    }
+}
 
 /// Files and directories that a run reads, by device and inode, so that another name or a link cannot hide one.
 #[derive(Clone, Debug, Default)]
@@ -60,13 +84,13 @@ impl OutputFile {
     ) -> Result<OutputFile> {
         let file = OutputFile { flag: flag.to_owned(), path: path.to_owned(), kind, inputs: inputs.clone(), overwrite };
         if !kind.has(path) {
-            let (path, endings) = (path.display(), kind.endings());
-            return Err(Error::usage(format!("{flag}: {path} must end in {endings}; choose such a name")));
+            let (flag, path, endings) = (flag.to_owned(), path.shown(), kind.endings());
+            return Err(OutputNameError::Ending { flag, path, endings }.into());
         }
         let parent = directory(path);
         if !parent.is_dir() {
-            let parent = parent.display();
-            return Err(file.refused(&format!("there is no directory {parent}; make it, or choose another path")));
+            let (flag, directory) = (flag.to_owned(), parent.shown());
+            return Err(Error::output(path, OutputFileError::NoDirectory { flag, directory }));
         }
         file.check()?;
         Ok(file)
@@ -91,22 +115,22 @@ impl OutputFile {
     /// Checks that an existing file may be replaced.
     fn check(&self) -> Result<()> {
         let Ok(meta) = fs::metadata(&self.path) else { return Ok(()) };
+        let refused = |error: OutputFileError| Err(Error::output(&self.path, error));
+        let flag = self.flag.clone();
         if self.inputs.contain(&self.path) {
-            return Err(self.refused("is a file of the input, which is never replaced; choose another file"));
+            return refused(OutputFileError::Input { flag });
         }
         if meta.is_dir() {
-            return Err(self.refused("is a directory; choose the name of a file"));
+            return refused(OutputFileError::Directory { flag });
         }
         // devices, pipes and empty files contain nothing that could be lost
         if !meta.is_file() || meta.len() == 0 || self.overwrite == Some(true) || self.kind.wrote(&self.path) {
             return Ok(());
         }
-        let flag = if self.overwrite.is_some() { ", or add --overwrite to replace it" } else { "" };
-        Err(self.refused(&format!("exists, and was not written by fbp; choose another file{flag}")))
-    }
-
-    fn refused(&self, why: &str) -> Error {
-        Error::output(&self.path, format!("{}: {why}", self.flag))
+        match self.overwrite {
+            None => refused(OutputFileError::Foreign { flag }),
+            Some(_) => refused(OutputFileError::Kept { flag }),
+        }
     }
 
     /// Writes the file, which appears complete or not at all. Links are followed.

@@ -1,5 +1,6 @@
 //! Opening of files for reading such that the program never waits forever.
 
+use super::errors::FileKindError;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::OFlags;
 use std::fs::{File, FileType, OpenOptions};
@@ -104,8 +105,8 @@ fn what_else(kind: FileType) -> Option<&'static str> {
     }
 }
 
-fn other(what: &str) -> Error {
-    Error::new(ErrorKind::InvalidInput, format!("it is {what}, expected a regular file"))
+fn other(kind: &'static str) -> Error {
+    Error::new(ErrorKind::InvalidInput, FileKindError::NotRegular { kind })
 }
 
 #[cfg(test)]

@@ -1,13 +1,36 @@
 //! Text files: run files, profiles, angles.
 
+use super::errors::TextError;
 use super::npy;
 use super::regular::{open_regular, read_once};
-use crate::error;
+use crate::error::{self, messages};
 use crate::visible::Shown;
 use std::borrow::Cow;
 use std::io::{Error, Read, Result};
 use std::path::Path;
 use std::sync::atomic::AtomicBool;
+
+messages! {
+    /// Why a text that a flag names cannot be read.
+    enum FlagTextError: Usage {
+        Unreadable { flag: String, path: String, error: Error } => "{flag} {path}: {error}",
+    }
+}
+
+messages! {
+    /// Why numbers that a flag names cannot be read.
+    enum FlagNumbersError: Input {
+        Unreadable { flag: String, error: Error } => "{flag}: {error}",
+    }
+}
+
+messages! {
+    /// Why reading a text ended early.
+    enum TextInterruptedError: Interrupted {
+        Stopped { flag: String, path: String } =>
+            "{flag} {path}: interrupted while waiting for its end, nothing was written"; "run again",
+    }
+}
 
 /// Largest size of a text file in bytes; enough for a few million angles.
 const MAX_TEXT: usize = 64 << 20;
@@ -26,7 +49,7 @@ pub fn read_text(path: &Path) -> Result<String> {
 /// [`error::Error::Interrupted`] when the wait was ended; [`error::Error::Usage`] when the text cannot be read.
 pub fn read_text_once(path: &Path, flag: &str, stop: &AtomicBool) -> error::Result<String> {
     let text = bytes_once(path, flag, stop)?.and_then(text_of_bytes);
-    text.map_err(|e| error::Error::usage(format!("{flag} {}: {e}", path.shown())))
+    text.map_err(|error| FlagTextError::Unreadable { flag: flag.to_owned(), path: path.shown(), error }.into())
 }
 
 /// Reads the text of a file of numbers that is opened once. The text of a NumPy file (`.npy`) has one number a line.
@@ -38,27 +61,21 @@ pub fn read_numbers(path: &Path, flag: &str, stop: &AtomicBool) -> error::Result
         true => npy::lines(&bytes).map_err(Error::other),
         false => text_of_bytes(bytes),
     });
-    text.map_err(|e| error::Error::input(path, format!("{flag}: {e}")))
+    text.map_err(|error| error::Error::input(path, FlagNumbersError::Unreadable { flag: flag.to_owned(), error }))
 }
 
 /// Reads the bytes of a file that is opened once, or the reason why they cannot be read.
 fn bytes_once(path: &Path, flag: &str, stop: &AtomicBool) -> error::Result<Result<Vec<u8>>> {
     match read_once(path, MAX_TEXT, stop) {
         Ok(Some(bytes)) => Ok(bounded(bytes)),
-        Ok(None) => Err(error::Error::Interrupted(format!(
-            "{flag} {}: interrupted while waiting for its end, nothing was written; run again",
-            path.shown()
-        ))),
+        Ok(None) => Err(TextInterruptedError::Stopped { flag: flag.to_owned(), path: path.shown() }.into()),
         Err(e) => Ok(Err(e)),
     }
 }
 
 fn bounded(bytes: Vec<u8>) -> Result<Vec<u8>> {
     if bytes.len() > MAX_TEXT {
-        return Err(Error::other(format!(
-            "is larger than {} MiB; expected a text file; check the path",
-            MAX_TEXT >> 20
-        )));
+        return Err(Error::other(TextError::TooLarge { mebibytes: MAX_TEXT >> 20 }));
     }
     Ok(bytes)
 }
@@ -69,13 +86,10 @@ fn bounded(bytes: Vec<u8>) -> Result<Vec<u8>> {
 /// When the bytes are not UTF-8; the message names UTF-16 if they look like it.
 fn text_of_bytes(bytes: Vec<u8>) -> Result<String> {
     if is_utf16(&bytes) {
-        return Err(Error::other(
-            "is UTF-16 text, expected UTF-8; save it as UTF-8, for example with iconv -f UTF-16 -t UTF-8",
-        ));
+        return Err(Error::other(TextError::Utf16));
     }
-    let text = String::from_utf8(bytes).map_err(|e| {
-        Error::other(format!("is not text in UTF-8 from byte {}; save it as UTF-8", e.utf8_error().valid_up_to()))
-    })?;
+    let text = String::from_utf8(bytes)
+        .map_err(|e| Error::other(TextError::NotUtf8 { from: e.utf8_error().valid_up_to() }))?;
     // some editors write a byte-order mark at the beginning
     Ok(text.strip_prefix('\u{feff}').map(str::to_owned).unwrap_or(text))
 }

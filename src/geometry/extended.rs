@@ -1,6 +1,7 @@
 //! 360-degree scans with the axis near one end of the detector: opposite projections complete each other.
 
-use crate::error::{Error, Result};
+use super::errors::ExtendedFieldError;
+use crate::error::Result;
 use crate::numbers::brief;
 use std::f64::consts::FRAC_PI_4;
 
@@ -37,24 +38,17 @@ impl ExtendedField {
     /// including shifts, at `axis` (bins), at angles in degrees.
     ///
     /// # Errors
-    /// [`Error::Usage`] when the angles do not cover a whole turn, or the shorter side is too short.
+    /// A usage error when the angles do not cover a whole turn, or the shorter side is too short.
     pub fn new(detector: usize, center: f64, axis: &[f64], angles: &[f64]) -> Result<ExtendedField> {
         let gap = widest_gap(angles);
         if gap > WIDEST_GAP.max(4.0 * 360.0 / angles.len() as f64) {
-            return Err(Error::usage(format!(
-                "--extended-field: needs a 360-degree scan, but there is a gap of {gap:.2} degrees between projections \
-                 (--overall-angle 360, or --angles)"
-            )));
+            return Err(ExtendedFieldError::Gap { gap }.into());
         }
         let last = detector as f64 - 1.0;
         let shorter = axis.iter().map(|&a| a.min(last - a)).fold(f64::INFINITY, f64::min);
         if 2.0 * shorter < LEAST_OVERLAP {
-            return Err(Error::usage(format!(
-                "--extended-field: with the axis at {} of 0..={last}, opposite projections share {:.1} bins, but \
-                 must share at least {LEAST_OVERLAP}; check --center",
-                brief(center),
-                (2.0 * shorter).max(0.0)
-            )));
+            let (center, overlap, least) = (brief(center), (2.0 * shorter).max(0.0), LEAST_OVERLAP);
+            return Err(ExtendedFieldError::Overlap { center, last, overlap, least }.into());
         }
         let to_the_right = center <= last / 2.0;
         let bins = 2 * center.max(last - center).ceil() as usize + 1;

@@ -17,6 +17,7 @@
 //! (see [`Geometry::block_offsets`]).
 
 mod coverage;
+mod errors;
 mod extended;
 mod grid;
 mod gridding;
@@ -28,6 +29,7 @@ pub use gridding::{Segment, SplitTile, Spreading, Tile, Tiling};
 
 use crate::error::{Error, Result};
 use crate::files::excerpt;
+use errors::{NumbersError, RoiError};
 use serde::{Deserialize, Serialize};
 use serde_with::{DeserializeFromStr, SerializeDisplay};
 use std::f64::consts::PI;
@@ -74,9 +76,7 @@ impl FromStr for Roi {
         let parts: Option<Vec<usize>> = text.split(',').map(|part| part.trim().parse().ok()).collect();
         match parts.as_deref() {
             Some(&[x, y, width, height]) if width > 0 && height > 0 => Ok(Roi { x, y, width, height }),
-            _ => Err(Error::usage(format!(
-                "--roi: `{text}` is not X,Y,W,H; give four whole numbers of pixels with W and H above 0"
-            ))),
+            _ => Err(RoiError::Malformed { text: text.to_owned() }.into()),
         }
     }
 }
@@ -404,11 +404,8 @@ pub fn parse_numbers(text: &str, what: &str) -> Result<Vec<f64>> {
         match content.parse::<f64>() {
             Ok(value) if value.is_finite() => values.push(value),
             _ => {
-                return Err(Error::Input(format!(
-                    "{what}, line {}: `{}` is not a finite number; write one number per line",
-                    line_number + 1,
-                    excerpt(content)
-                )));
+                let (what, line, text) = (what.to_owned(), line_number + 1, excerpt(content).into_owned());
+                return Err(NumbersError::NotANumber { what, line, text }.into());
             }
         }
     }

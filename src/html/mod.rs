@@ -7,9 +7,17 @@ mod packed;
 
 pub use packed::{PackedImage, Reduction};
 
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, messages};
 use crate::files::{OutputFile, SOFTWARE};
 use serde::Serialize;
+
+messages! {
+    /// Why a page cannot be made.
+    enum PageError: Output {
+        Data { flag: String, error: serde_json::Error } => "{flag}: {error}",
+        TooLarge { flag: String, bytes: usize } => "{flag}: the page would have {bytes} bytes"; "please report this",
+    }
+}
 
 /// Size limit of a page in bytes.
 pub const MOST_BYTES: usize = 10_000_000;
@@ -53,11 +61,12 @@ const COMMON: [&str; 4] =
 /// # Errors
 /// [`Error::Output`] that names the flag, when it cannot be written.
 pub fn write_page(file: &OutputFile, kind: &PageKind, title: &str, data: &impl Serialize) -> Result<()> {
-    let failed = |e: &dyn std::fmt::Display| Error::output(file.path(), format!("{}: {e}", file.flag()));
-    let data = serde_json::to_string(data).map_err(|e| failed(&e))?;
+    let flag = || file.flag().to_owned();
+    let data = serde_json::to_string(data)
+        .map_err(|error| Error::output(file.path(), PageError::Data { flag: flag(), error }))?;
     let page = assembled(kind, title, &data);
     if page.len() > MOST_BYTES {
-        return Err(failed(&format!("the page would have {} bytes; please report this", page.len())));
+        return Err(Error::output(file.path(), PageError::TooLarge { flag: flag(), bytes: page.len() }));
     }
     file.write(page)
 }

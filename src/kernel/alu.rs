@@ -1,5 +1,6 @@
 //! Arithmetic units and local memory (paper, section 6), with one or several samples per bin.
 
+use super::errors::KernelRuleError;
 use super::family::{Family, Reads, rule};
 use super::files::{ClFile, EXCHANGE, ROUND, cl_file};
 use super::form::KernelForm;
@@ -129,39 +130,27 @@ impl Alu {
         self.block * 3 / 2
     }
 
-    fn check_for(&self, samples: u32, slices: &[u32]) -> Result<(), String> {
-        rule(
-            self.stage % self.cached_projections == 0,
-            format!("stage {} must be a multiple of cached-projections", self.stage),
-        )?;
-        rule(
-            self.stage == 0 || self.offsets != Offsets::None,
-            "stage caches offsets: it needs offsets `row` or `column`",
-        )?;
-        rule(
-            slices.iter().all(|s| s % self.arrays == 0),
-            format!("arrays {} must be 1, 2 or 4 and divide the slices", self.arrays),
-        )?;
+    fn check_for(&self, samples: u32, slices: &[u32]) -> Result<(), KernelRuleError> {
+        rule(self.stage % self.cached_projections == 0, KernelRuleError::Stage { stage: self.stage })?;
+        rule(self.stage == 0 || self.offsets != Offsets::None, KernelRuleError::StageWithoutOffsets)?;
+        rule(slices.iter().all(|s| s % self.arrays == 0), KernelRuleError::Arrays { arrays: self.arrays })?;
         if self.cache == Cache::Advanced {
-            rule(slices.iter().all(|&s| s == self.arrays), "the advanced cache needs an array for every slice")?;
-            rule(samples == 1, "oversampling does not support the advanced cache: cache must be `standard`")?;
-            rule(!self.half_cache && !self.write_pairs, "the advanced cache excludes half-cache and write-pairs")?;
+            rule(slices.iter().all(|&s| s == self.arrays), KernelRuleError::AdvancedArrays)?;
+            rule(samples == 1, KernelRuleError::AdvancedOversampling)?;
+            rule(!self.half_cache && !self.write_pairs, KernelRuleError::AdvancedPairs)?;
             rule(
                 self.row_bins() % self.row_items == 0,
-                format!("row-items {} must divide the {} bins of a row", self.row_items, self.row_bins()),
+                KernelRuleError::RowItems { items: self.row_items, bins: self.row_bins() },
             )?;
         }
         if self.write_pairs {
-            rule(slices == [1] && !self.half_cache, "write-pairs is for one slice of float values")?;
+            rule(slices == [1] && !self.half_cache, KernelRuleError::PairSlices)?;
             rule(
                 self.row_bins() * samples % (2 * self.row_items) == 0,
-                format!("row-items {} must divide the pairs of bins of a row", self.row_items),
+                KernelRuleError::PairItems { items: self.row_items },
             )?;
         }
-        rule(
-            self.rounding == Rounding::Convert || !self.common.relaxed_math,
-            "rounding by floating-point additions fails with relaxed-math",
-        )
+        rule(self.rounding == Rounding::Convert || !self.common.relaxed_math, KernelRuleError::RelaxedRounding)
     }
 
     fn define_for(&self, samples: u32, form: &KernelForm, defines: &mut Defines) -> Result<()> {
@@ -298,7 +287,7 @@ impl Family for Alu {
         Alu::default()
     }
 
-    fn check(&self, slices: &[u32]) -> Result<(), String> {
+    fn check(&self, slices: &[u32]) -> Result<(), KernelRuleError> {
         self.check_for(1, slices)
     }
 
@@ -376,7 +365,7 @@ impl Family for Oversample {
         Oversample::default()
     }
 
-    fn check(&self, slices: &[u32]) -> Result<(), String> {
+    fn check(&self, slices: &[u32]) -> Result<(), KernelRuleError> {
         self.0.check_for(OVERSAMPLE, slices)
     }
 

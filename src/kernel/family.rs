@@ -1,5 +1,6 @@
 //! The interface of a family of back-projection kernels: everything that depends on the family.
 
+use super::errors::KernelRuleError;
 use super::files::ClFile;
 use super::form::{KernelForm, Matrix};
 use super::{Algorithm, Common, Defines, Hardware, Interpolation, LaunchShape, Load, Mode, Sampler, Texel};
@@ -71,7 +72,7 @@ pub trait Family: Debug {
     ///
     /// # Errors
     /// The rule that is violated.
-    fn check(&self, slices: &[u32]) -> Result<(), String>;
+    fn check(&self, slices: &[u32]) -> Result<(), KernelRuleError>;
 
     /// Returns the files of `cl/` that follow `common.cl` and the one that reads the sinogram, in order.
     fn files(&self) -> &'static [ClFile];
@@ -163,7 +164,7 @@ pub trait Family: Debug {
     }
 }
 
-/// `Err` with the message, unless the rule holds.
-pub(super) fn rule(holds: bool, message: impl Into<String>) -> Result<(), String> {
-    if holds { Ok(()) } else { Err(message.into()) }
+/// `Err` with the error, unless the rule holds.
+pub(super) fn rule(holds: bool, error: KernelRuleError) -> Result<(), KernelRuleError> {
+    if holds { Ok(()) } else { Err(error) }
 }

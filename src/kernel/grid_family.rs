@@ -1,5 +1,6 @@
 //! The family of gridding.
 
+use super::errors::KernelRuleError;
 use super::family::{Family, Reads, rule};
 use super::files::{
     BUTTERFLIES, ClFile, FILTER_SPECTRA, FILTER_SPECTRA_VECTOR, GRID_LINES, LINES_VECTOR, MEMORY_HINTS, PAD_ROWS,
@@ -49,12 +50,13 @@ impl Family for Gridding {
         &["common.sampler", "common.storage", "common.unroll", "common.constants", "common.packed-constants"]
     }
 
-    fn check(&self, slices: &[u32]) -> Result<(), String> {
-        rule(self.common.storage == Storage::Float, "a gridding kernel reads floats: storage must be `float`")?;
-        rule(self.common.sampler == Sampler::Buffer, "a gridding kernel reads a buffer: sampler must be `buffer`")?;
+    fn check(&self, slices: &[u32]) -> Result<(), KernelRuleError> {
+        let algorithm = Algorithm::Gridding;
+        rule(self.common.storage == Storage::Float, KernelRuleError::NoFloats { algorithm })?;
+        rule(self.common.sampler == Sampler::Buffer, KernelRuleError::NoBuffer { algorithm })?;
         let many = slices.iter().any(|&slices| slices > 8);
-        rule(!many || self.items == GridItems::Cells, "16 slices need items = \"cells\"")?;
-        rule(self.tile <= 16 || self.items == GridItems::Tiles, "tile 32 needs items = \"tiles\"")
+        rule(!many || self.items == GridItems::Cells, KernelRuleError::ManySlicesByTiles)?;
+        rule(self.tile <= 16 || self.items == GridItems::Tiles, KernelRuleError::LargeTileByCells)
     }
 
     fn files(&self) -> &'static [ClFile] {

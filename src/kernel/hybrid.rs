@@ -2,6 +2,7 @@
 //! time (paper, 7.1).
 
 use super::alu::{Alu, SOURCE as ALU};
+use super::errors::KernelRuleError;
 use super::family::Family;
 use super::files::{ClFile, EXCHANGE, ROUND, SAMPLE, cl_file};
 use super::form::{KernelForm, Matrix};
@@ -59,7 +60,7 @@ impl Family for Hybrid {
         Hybrid::default()
     }
 
-    fn check(&self, slices: &[u32]) -> Result<(), String> {
+    fn check(&self, slices: &[u32]) -> Result<(), KernelRuleError> {
         self.alu.check(slices)
     }
 

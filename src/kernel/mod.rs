@@ -7,6 +7,7 @@
 
 mod common;
 mod defines;
+mod errors;
 mod family;
 mod file_order;
 mod files;
@@ -37,6 +38,7 @@ mod vector;
 
 pub use common::Common;
 pub use defines::Defines;
+pub use errors::KernelRuleError;
 pub use family::{Family, Reads};
 pub use file_order::files;
 pub use files::ClFile;

@@ -1,6 +1,7 @@
 //! Declaration of a family's parameters: each once, with name, meaning, default, legal values and the values that
 //! tuning tries. The schema of profiles, its checks, tuning and the tables of docs/profiles.md are derived from it.
 
+use super::errors::KernelRuleError;
 use serde::Serialize;
 use std::fmt;
 use strum::VariantNames;
@@ -216,9 +217,12 @@ impl Parameter {
     ///
     /// # Errors
     /// The values that are legal.
-    pub fn check(&self, table: &Table) -> Result<(), String> {
+    pub fn check(&self, table: &Table) -> Result<(), KernelRuleError> {
         match self.value(table) {
-            Some(value) if !self.legal.allows(value) => Err(format!("{} {value} must be {}", self.name(), self.legal)),
+            Some(value) if !self.legal.allows(value) => {
+                let (name, legal) = (self.name().to_owned(), self.legal.to_string());
+                Err(KernelRuleError::Illegal { name, value: value.to_string(), legal })
+            }
             _ => Ok(()),
         }
     }
@@ -285,7 +289,7 @@ mod tests {
     use crate::kernel::{Algorithm, Hybrid, Interpolation, Parameters, Sampler, Standard, Tensor, Texture, Vector};
 
     fn refusal(parameters: impl Into<Parameters>, slices: u32) -> String {
-        parameters.into().check(&[slices]).unwrap_err()
+        parameters.into().check(&[slices]).unwrap_err().to_string()
     }
 
     #[test]

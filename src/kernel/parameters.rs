@@ -1,5 +1,6 @@
 //! Statements about the parameters of any family, and the rules that hold for all.
 
+use super::errors::KernelRuleError;
 use super::parameter::alternatives;
 use super::{Algorithm, Common, Interpolation, Mode, Parameters, Reads, Sampler, Storage};
 use toml::Table;
@@ -51,10 +52,10 @@ impl Parameters {
     ///
     /// # Errors
     /// The rule that is violated.
-    pub fn check(&self, slices: &[u32]) -> Result<(), String> {
+    pub fn check(&self, slices: &[u32]) -> Result<(), KernelRuleError> {
         let most = slices.iter().max().copied().unwrap_or(1);
         if self.sampler() == Sampler::Image && most > 4 {
-            return Err(format!("sampler `image` serves at most 4 slices, not {most}"));
+            return Err(KernelRuleError::ImageSlices { most });
         }
         self.check_slices(slices, most)?;
         let table = self.table();
@@ -62,7 +63,7 @@ impl Parameters {
         self.family().check(slices)
     }
 
-    fn check_slices(&self, slices: &[u32], most: u32) -> Result<(), String> {
+    fn check_slices(&self, slices: &[u32], most: u32) -> Result<(), KernelRuleError> {
         let legal = self.family().slices();
         let (first, last) = legal.clone().into_inner();
         if slices.iter().all(|n| legal.contains(n)) {
@@ -70,7 +71,7 @@ impl Parameters {
         }
         let algorithm = self.algorithm();
         if first > 1 {
-            return Err(format!("a {algorithm} kernel has {first} to {last} slices, not {slices:?}; change `slices`"));
+            return Err(KernelRuleError::OtherSlices { algorithm, first, last, slices: slices.to_vec() });
         }
         let linear = |parameters: &Parameters| parameters.family().serves(Interpolation::Linear);
         let more = |algorithm: &Algorithm| {
@@ -78,9 +79,6 @@ impl Parameters {
             *other.family().slices().end() > last && linear(&other) == linear(self)
         };
         let others: Vec<Algorithm> = Algorithm::ALL.iter().copied().filter(more).collect();
-        Err(format!(
-            "only {} kernels support {most} slices at once; choose one of them, or change `slices`",
-            alternatives(&others).replace(" or ", " and ")
-        ))
+        Err(KernelRuleError::TooManySlices { others: alternatives(&others).replace(" or ", " and "), most })
     }
 }

@@ -2,7 +2,7 @@
 
 use super::Defines;
 use super::files::{ClFile, PROBE_IMAGE};
-use crate::hash::fnv1a;
+use crate::digest::PartsDigest;
 use std::fmt::Write as _;
 
 /// Generated source, with the data for its build and launch.
@@ -55,7 +55,7 @@ pub(super) fn assemble(
         let _ = write!(text, "\n/* ---- {file} ---- */\n{content}");
     }
     let options = options.join(" ");
-    let key = format!("{:016x}", fnv1a(&[text.as_bytes(), options.as_bytes()]));
+    let key = PartsDigest::of([&text, &options]).to_string();
     let sides = |size: [u32; 2]| size.map(|side| side as usize);
     KernelSource {
         name,
@@ -76,9 +76,8 @@ impl KernelSource {
         if files.is_empty() {
             return self;
         }
-        let texts = files.iter().map(|(_, text)| text.as_bytes());
-        let parts: Vec<&[u8]> = std::iter::once(self.key.as_bytes()).chain(texts).collect();
-        KernelSource { key: format!("{:016x}", fnv1a(&parts)), ..self }
+        let parts = std::iter::once(self.key.as_str()).chain(files.iter().map(|(_, text)| *text));
+        KernelSource { key: PartsDigest::of(parts).to_string(), ..self }
     }
 }
 

@@ -1,5 +1,6 @@
 //! Specification of a back-projection kernel, which determines its text.
 
+use super::errors::{KernelRuleError, KernelSpecError};
 use super::files::{COMMON, ClFile};
 use super::form::{Bound, KernelForm, Matrix, Shuffle, has_own_compiler};
 use super::source::assemble;
@@ -7,7 +8,7 @@ use super::{
     Build, Constants, Defines, Interpolation, KernelSource, KernelTarget, Load, Mode, Parameters, Positions, Reads,
     SLICE_MODES, Sampler, Storage, Texel,
 };
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::facts::DeviceFacts;
 
 /// A kernel for one interpolation, mode and number of slices, independent of the device.
@@ -22,7 +23,7 @@ pub struct Offer {
 
 impl Offer {
     /// Checks the rules that the kernel must obey on any device; the error is the rule that it violates.
-    pub fn check(&self) -> Result<(), String> {
+    pub fn check(&self) -> Result<(), KernelRuleError> {
         self.parameters.check(&[self.slices])
     }
 
@@ -220,22 +221,20 @@ impl KernelSpec {
     }
 
     /// Checks the rules that the generator relies on.
-    fn check(&self) -> Result<()> {
-        let wrong = |message: &str| Err(Error::usage(format!("kernel {}: {message}", self.name())));
+    fn check(&self) -> Result<(), KernelSpecError> {
+        let name = self.name();
         if !SLICE_MODES.contains(&self.slices) {
-            return wrong("this number of slices per pass is not supported; choose another --slices-per-pass");
+            return Err(KernelSpecError::SlicesPerPass { name });
         }
         match self.texel {
             Texel::Buffer | Texel::Halves { .. } | Texel::GuardedBuffer { .. } | Texel::Spectra { .. } => Ok(()),
             Texel::Image(_) if self.texel.channels(self.slices) < self.slices as usize => {
-                wrong("the texel has fewer channels than slices; choose a smaller --slices-per-pass")
+                Err(KernelSpecError::FewChannels { name })
             }
             Texel::PackedHalves(_) if self.parameters.family().reads_between_bins(self.interpolation) => {
-                wrong("packed halves cannot be interpolated by the texture unit; choose a smaller --slices-per-pass")
+                Err(KernelSpecError::PackedHalves { name })
             }
-            _ if self.parameters.sampler() == Sampler::Buffer => {
-                wrong("an image needs the sampler `image`; choose another --algorithm")
-            }
+            _ if self.parameters.sampler() == Sampler::Buffer => Err(KernelSpecError::NoImageSampler { name }),
             _ => Ok(()),
         }
     }

@@ -1,5 +1,6 @@
 //! The family of kernels in which a work-item computes one pixel (paper, Algorithm 1).
 
+use super::errors::KernelRuleError;
 use super::family::{Family, rule};
 use super::files::{ClFile, SAMPLE, cl_file};
 use super::form::KernelForm;
@@ -61,8 +62,8 @@ impl Family for Standard {
         true
     }
 
-    fn check(&self, _: &[u32]) -> Result<(), String> {
-        rule(!self.z_order || self.work_group == [16, 16], "z-order needs a work-group of 16 x 16")
+    fn check(&self, _: &[u32]) -> Result<(), KernelRuleError> {
+        rule(!self.z_order || self.work_group == [16, 16], KernelRuleError::ZOrderGroup)
     }
 
     fn files(&self) -> &'static [ClFile] {

@@ -1,5 +1,6 @@
 //! The family of kernels that multiply weights and values on matrix units.
 
+use super::errors::KernelRuleError;
 use super::family::{Family, rule};
 use super::files::{ClFile, cl_file};
 use super::form::{KernelForm, Matrix};
@@ -90,14 +91,11 @@ impl Family for Tensor {
         &["common.sampler", "common.storage"]
     }
 
-    fn check(&self, _: &[u32]) -> Result<(), String> {
-        rule(self.common.storage == Storage::Half, "matrix units need halves: storage must be `half`")?;
-        rule(self.common.sampler == Sampler::Buffer, "a tensor kernel reads a buffer: sampler must be `buffer`")?;
-        rule(
-            self.lead < self.buffers,
-            format!("lead {} must be 1 to {}, one less than buffers", self.lead, self.buffers - 1),
-        )?;
-        rule(self.flush % self.stage == 0, format!("flush {} must be a multiple of stage {}", self.flush, self.stage))
+    fn check(&self, _: &[u32]) -> Result<(), KernelRuleError> {
+        rule(self.common.storage == Storage::Half, KernelRuleError::NoHalves)?;
+        rule(self.common.sampler == Sampler::Buffer, KernelRuleError::NoBuffer { algorithm: Algorithm::Tensor })?;
+        rule(self.lead < self.buffers, KernelRuleError::Lead { lead: self.lead, most: self.buffers - 1 })?;
+        rule(self.flush % self.stage == 0, KernelRuleError::Flush { flush: self.flush, stage: self.stage })
     }
 
     fn files(&self) -> &'static [ClFile] {

@@ -1,5 +1,6 @@
 //! The family of kernels that process several projections at a time on the texture unit (paper, Algorithms 3 to 5).
 
+use super::errors::KernelRuleError;
 use super::family::{Family, rule};
 use super::files::{ClFile, EXCHANGE, SAMPLE, cl_file};
 use super::form::KernelForm;
@@ -62,17 +63,14 @@ impl Family for Texture {
         Texture::default()
     }
 
-    fn check(&self, _: &[u32]) -> Result<(), String> {
+    fn check(&self, _: &[u32]) -> Result<(), KernelRuleError> {
         let at_once = self.projections_at_once;
         rule(
             self.cached_constants % at_once == 0,
-            format!("cached-constants {} must be a multiple of {at_once} up to 1024", self.cached_constants),
+            KernelRuleError::CachedConstants { cached: self.cached_constants, step: at_once },
         )?;
-        rule(
-            self.cached_constants > 0 || !(self.regroup || self.shared_buffer),
-            "regroup and shared-buffer need cached-constants",
-        )?;
-        rule(!(self.regroup && self.same_centre), "same-centre leaves nothing to regroup")
+        rule(self.cached_constants > 0 || !(self.regroup || self.shared_buffer), KernelRuleError::NoCachedConstants)?;
+        rule(!(self.regroup && self.same_centre), KernelRuleError::NothingToRegroup)
     }
 
     fn files(&self) -> &'static [ClFile] {

@@ -1,10 +1,13 @@
 //! The family of kernels that use vectors of slices, with tiles that fit into a CPU's cache.
 
+use super::errors::KernelRuleError;
 use super::family::{Family, rule};
 use super::files::{ClFile, cl_file};
 use super::form::KernelForm;
 use super::parameter::parameters;
-use super::{Common, Constants, Defines, Hardware, Interpolation, LaunchShape, Load, Mode, Sampler, Storage, Texel};
+use super::{
+    Algorithm, Common, Constants, Defines, Hardware, Interpolation, LaunchShape, Load, Mode, Sampler, Storage, Texel,
+};
 use crate::error::Result;
 use crate::facts::{DeviceFacts, DeviceKind};
 use std::ops::RangeInclusive;
@@ -64,9 +67,10 @@ impl Family for Vector {
         &["common.sampler", "common.storage", "common.unroll"]
     }
 
-    fn check(&self, _: &[u32]) -> Result<(), String> {
-        rule(self.common.storage == Storage::Float, "a vector kernel reads floats: storage must be `float`")?;
-        rule(self.common.sampler == Sampler::Buffer, "a vector kernel reads a buffer: sampler must be `buffer`")
+    fn check(&self, _: &[u32]) -> Result<(), KernelRuleError> {
+        let algorithm = Algorithm::Vector;
+        rule(self.common.storage == Storage::Float, KernelRuleError::NoFloats { algorithm })?;
+        rule(self.common.sampler == Sampler::Buffer, KernelRuleError::NoBuffer { algorithm })
     }
 
     fn files(&self) -> &'static [ClFile] {

@@ -1,9 +1,16 @@
 //! Values of flags and profile keys, each declared once as the variant of an enum.
 
-use crate::error::Error;
+use crate::error::{Error, messages};
 use serde::{Deserialize, Serialize};
 use std::fmt::Display;
 use strum::{EnumString, IntoStaticStr, VariantArray, VariantNames};
+
+messages! {
+    /// A word that is none of an enum.
+    enum UnknownWordError: Usage {
+        Unknown { what: &'static str, text: String, words: String } => "unknown {what} `{text}`; it is one of {words}",
+    }
+}
 
 /// Numbers of slices that a kernel can reconstruct at once.
 pub const SLICE_MODES: [u32; 7] = [1, 2, 4, 8, 16, 32, 64];
@@ -17,7 +24,7 @@ pub(super) trait Word: Display + VariantArray {
 /// Returns the error for a word that is not a variant of `T`.
 pub(super) fn unknown<T: Word>(text: &str) -> Error {
     let words: Vec<String> = T::VARIANTS.iter().map(T::to_string).collect();
-    Error::usage(format!("unknown {} `{text}`; it is one of {}", T::WHAT, words.join(", ")))
+    UnknownWordError::Unknown { what: T::WHAT, text: text.to_owned(), words: words.join(", ") }.into()
 }
 
 /// The families of back-projection kernels.

@@ -9,9 +9,20 @@ use std::path::Path;
 
 use rayon::prelude::*;
 
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, messages};
 use crate::files::{OutputFile, SOFTWARE};
 use letters::{LETTER, TALL, glyph};
+
+messages! {
+    /// Why a picture cannot be made.
+    enum PictureError: Output {
+        PanelSize { title: String, values: usize, width: usize, height: usize } =>
+            "the preview's panel `{title}` has {values} values where {width} x {height} were expected",
+        NoPanels => "a preview needs at least one panel",
+        Encoding { error: std::io::Error } =>
+            "the picture cannot be encoded: {error}"; "please report this bug in fbp",
+    }
+}
 
 /// Image in a row of images.
 #[derive(Clone, Copy, Debug)]
@@ -113,20 +124,13 @@ pub fn thumbnail(panel: &Panel, side: usize) -> std::io::Result<Vec<u8>> {
 fn lowest(path: &Path, panels: &[Panel]) -> Result<usize> {
     for panel in panels {
         if panel.data.is_empty() || panel.data.len() != panel.width * panel.height {
-            return Err(Error::output(
-                path,
-                format_args!(
-                    "the preview's panel `{}` has {} values where {} x {} were expected",
-                    panel.title,
-                    panel.data.len(),
-                    panel.width,
-                    panel.height
-                ),
-            ));
+            let Panel { width, height, .. } = *panel;
+            let (title, values) = (panel.title.to_owned(), panel.data.len());
+            return Err(Error::output(path, PictureError::PanelSize { title, values, width, height }));
         }
     }
     let lowest = panels.iter().map(|panel| panel.height).min();
-    lowest.ok_or_else(|| Error::output(path, "a preview needs at least one panel"))
+    lowest.ok_or_else(|| Error::output(path, PictureError::NoPanels))
 }
 
 /// 8-bit image, rows downwards.
@@ -336,9 +340,7 @@ fn greys(values: &[f32], (low, high): (f64, f64)) -> Vec<u8> {
 }
 
 fn write(file: &OutputFile, canvas: &Canvas) -> Result<()> {
-    let png = encode(canvas).map_err(|error| {
-        Error::output(file.path(), format!("the picture cannot be encoded: {error}; please report this bug in fbp"))
-    })?;
+    let png = encode(canvas).map_err(|error| Error::output(file.path(), PictureError::Encoding { error }))?;
     file.write(png)
 }
 

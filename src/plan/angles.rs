@@ -1,8 +1,33 @@
 //! Angles that cannot be right, wherever they come from.
 
+use crate::error::messages;
 use crate::geometry::Coverage;
 use crate::remark::{Doubt, DoubtKind};
 use std::f64::consts::PI;
+
+messages! {
+    /// Reasons to doubt the angles of a scan.
+    enum AngleWarning: Warning {
+        RadiansOfFlags { covered: f64, period: f64, span: f64, degrees: f64 } =>
+            "--overall-angle: angles cover {covered:.1} of {period} degrees and look like radians: {span:.2} radians \
+             are {degrees:.1} degrees";
+            "give degrees, --overall-angle {degrees:.0}",
+        RadiansOfText { flag: String, covered: f64, period: f64, span: f64, degrees: f64 } =>
+            "{flag}: angles cover {covered:.1} of {period} degrees and look like radians: {span:.2} radians \
+             are {degrees:.1} degrees";
+            "multiply them by 57.29577951 (awk '{{ print $1 * 57.29577951 }}' FILE > degrees.txt)",
+        RadiansOfHdf5 { flag: String, covered: f64, period: f64, span: f64, degrees: f64 } =>
+            "{flag}: angles cover {covered:.1} of {period} degrees and look like radians: {span:.2} radians \
+             are {degrees:.1} degrees";
+            "set the attribute units of the angles to rad, or give --angles FILE or --overall-angle",
+        Missing { covered: f64, period: f64, missing: f64 } =>
+            "angles cover {covered:.1} of {period} degrees: the largest gap leaves {missing:.1} degrees out";
+            "check the angles; if the scan is like that, slices have artefacts along the missing directions",
+        LeftOut { covered: f64, period: f64, missing: f64 } =>
+            "angles cover {covered:.1} of {period} degrees: the largest gap leaves {missing:.1} degrees out";
+            "check --exclude and --projection-range; slices have artefacts along the missing directions",
+    }
+}
 
 /// Degrees that may be missing without a warning.
 const MOST_MISSING: f64 = 15.0;
@@ -32,36 +57,19 @@ pub(super) fn doubt(origin: &AngleOrigin, all: &[f64], used: &[f64], period: f64
     }
     let (covered, missing) = (coverage.covered(), coverage.missing());
     if let Some(span) = radians(all) {
-        let flag = match origin {
-            AngleOrigin::Even => "--overall-angle",
-            AngleOrigin::Text(flag) | AngleOrigin::Hdf5(flag) => flag,
+        let degrees = span.to_degrees();
+        let warning = match origin.clone() {
+            AngleOrigin::Even => AngleWarning::RadiansOfFlags { covered, period, span, degrees },
+            AngleOrigin::Text(flag) => AngleWarning::RadiansOfText { flag, covered, period, span, degrees },
+            AngleOrigin::Hdf5(flag) => AngleWarning::RadiansOfHdf5 { flag, covered, period, span, degrees },
         };
-        return Some(Doubt::new(
-            DoubtKind::Radians,
-            format!(
-                "{flag}: angles cover {covered:.1} of {period} degrees and look like radians: {span:.2} radians are {:.1} \
-                 degrees",
-                span.to_degrees()
-            ),
-            match origin {
-                AngleOrigin::Even => format!("give degrees, --overall-angle {:.0}", span.to_degrees()),
-                AngleOrigin::Text(_) => {
-                    "multiply them by 57.29577951 (awk '{ print $1 * 57.29577951 }' FILE > degrees.txt)".to_owned()
-                }
-                AngleOrigin::Hdf5(_) => {
-                    "set the attribute units of the angles to rad, or give --angles FILE or --overall-angle".to_owned()
-                }
-            },
-        ));
+        return Some(Doubt::of(DoubtKind::Radians, &warning));
     }
-    Some(Doubt::new(
-        DoubtKind::MissingAngles,
-        format!("angles cover {covered:.1} of {period} degrees: the largest gap leaves {missing:.1} degrees out"),
-        match all.len() == used.len() {
-            true => "check the angles; if the scan is like that, slices have artefacts along the missing directions",
-            false => "check --exclude and --projection-range; slices have artefacts along the missing directions",
-        },
-    ))
+    let warning = match all.len() == used.len() {
+        true => AngleWarning::Missing { covered, period, missing },
+        false => AngleWarning::LeftOut { covered, period, missing },
+    };
+    Some(Doubt::of(DoubtKind::MissingAngles, &warning))
 }
 
 /// Returns the span of angles that look like radians: most of a half or whole turn, or several half turns.

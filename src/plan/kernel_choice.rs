@@ -1,5 +1,6 @@
 //! Chooses the kernel of a run: the first one without a reason against it.
 
+use super::errors::{NoKernelError, PlanDeviceError};
 use super::request::Request;
 use crate::device::GridForm;
 use crate::error::{Error, Result};
@@ -44,13 +45,13 @@ pub(super) fn choose(request: &Request, run_slices: usize) -> Result<Chosen> {
         for texel in texels {
             let spec = KernelSpec::new(&offer, profile, texel, problem, Some(facts));
             let source = spec.generate()?;
-            let too_large = too_large(&source, facts);
-            if let (Some(why), true) = (&too_large, passed.is_empty()) {
-                return Err(Error::Device(format!(
-                    "{}: kernel {}: {why}; choose another --profile",
-                    facts.name, source.name
-                )));
+            let (group, most) = (source.work_group.iter().product(), facts.max_work_group);
+            if group > most && passed.is_empty() {
+                let (device, kernel) = (facts.name.clone(), source.name);
+                return Err(PlanDeviceError::WorkGroupTooLarge { device, kernel, group, most }.into());
             }
+            let too_large =
+                (group > most).then(|| format!("its work-group of {group} is larger than the device's {most}"));
             let refused = request.avoid.refused.iter().find(|refused| refused.key == source.key);
             let mut known = request.avoid.known.find(facts, &spec);
             if let (Some(why), Some(algorithm), false) = (known, request.recipe.kernel.algorithm, request.self_test) {
@@ -128,35 +129,18 @@ fn from_blocks(offer: &Offer, spec: &KernelSpec, span: usize) -> Option<String> 
     })
 }
 
-fn too_large(source: &KernelSource, facts: &DeviceFacts) -> Option<String> {
-    let group: usize = source.work_group.iter().product();
-    (group > facts.max_work_group)
-        .then(|| format!("its work-group of {group} is larger than the device's {}", facts.max_work_group))
-}
-
 fn none_left(request: &Request, passed: &[(String, String)]) -> Error {
     let Request { recipe, choice, facts, .. } = *request;
     let tried: Vec<String> = passed.iter().map(|(name, why)| format!("{name}: {why}")).collect();
-    let advice = match recipe.kernel.algorithm {
-        Some(algorithm) => format!(
-            "--algorithm {algorithm} lets no other family stand in: leave it out, or choose another --device or --profile \
-             (--no-self-test runs it unchecked)"
-        ),
-        None => {
-            "nothing else that the profile offers can stand in: choose another --device or --profile, or update the \
-                 driver; fbp doctor tries every kernel"
-                .to_owned()
+    let tried = tried.join("\n  ");
+    let KernelChoice { interpolation, mode, algorithm, .. } = recipe.kernel;
+    let [device, driver, profile] = [&facts.name, &facts.driver, &choice.profile.name].map(String::clone);
+    match algorithm {
+        Some(algorithm) => {
+            NoKernelError::OfAlgorithm { device, driver, interpolation, mode, profile, tried, algorithm }.into()
         }
-    };
-    Error::NoCorrectKernel(format!(
-        "{}, driver {}: no correct kernel for {} {} in profile {}\n  {}\n{advice}",
-        facts.name,
-        facts.driver,
-        recipe.kernel.interpolation,
-        recipe.kernel.mode,
-        choice.profile.name,
-        tried.join("\n  ")
-    ))
+        None => NoKernelError::OfProfile { device, driver, interpolation, mode, profile, tried }.into(),
+    }
 }
 
 /// Returns the layout of the sinogram that a kernel reads, the best that the device has, and a note if it is not an

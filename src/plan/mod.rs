@@ -2,6 +2,7 @@
 
 mod angles;
 mod describe;
+mod errors;
 mod estimate;
 mod kernel_choice;
 mod kernel_memory;

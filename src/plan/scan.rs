@@ -1,6 +1,7 @@
 //! The scan: flags combined with the contents of the files.
 
 use super::angles::{self, AngleOrigin};
+use super::errors::{PlanFlagError, ScanFileError};
 use crate::device::RowBlocks;
 use crate::error::{Error, Result};
 use crate::geometry::{self, ExtendedField, Geometry, Roi, widest_gap};
@@ -125,10 +126,8 @@ impl Scan {
         let size = recipe.slice.size.unwrap_or(bins);
         let roi = recipe.slice.roi.unwrap_or(Roi::full(size));
         if roi.x.saturating_add(roi.width) > size || roi.y.saturating_add(roi.height) > size {
-            return Err(Error::usage(format!(
-                "--roi: {},{},{},{} goes past the slice of {size} x {size} pixels; give a region inside, or a larger --size",
-                roi.x, roi.y, roi.width, roi.height
-            )));
+            let Roi { x, y, width, height } = roi;
+            return Err(PlanFlagError::RoiOutside { x, y, width, height, size }.into());
         }
         let run_slices: Vec<usize> = match execution.rows {
             Some(span) => span.within(stack.slices, "--rows", "slices")?,
@@ -170,7 +169,7 @@ fn used_projections(recipe: &Recipe, count: usize) -> Result<Vec<usize>> {
     };
     used.retain(|&p| !excluded[p]);
     if used.is_empty() {
-        return Err(Error::usage("--exclude: no projections are left; exclude fewer, or widen --projection-range"));
+        return Err(PlanFlagError::NoProjections.into());
     }
     Ok(used)
 }
@@ -223,14 +222,10 @@ fn center(recipe: &Recipe, detector: usize, mean_shift: f64, angles: &[f64], rem
     let middle = geometry::default_axis(detector);
     let center = match recipe.scan.center {
         Center::At(center) if !(0.0..=last).contains(&(center + mean_shift)) => {
-            let shifted = if mean_shift == 0.0 {
-                String::new()
-            } else {
-                format!(", shifted by {mean_shift:.2} bins on average,")
-            };
-            return Err(Error::usage(format!(
-                "--center: {center}{shifted} is outside the detector; bins are 0..={last} (centre of the first bin is 0)"
-            )));
+            return Err(match mean_shift {
+                0.0 => PlanFlagError::AxisOutside { center, last }.into(),
+                _ => PlanFlagError::ShiftedAxisOutside { center, mean_shift, last }.into(),
+            });
         }
         Center::At(center) => center,
         Center::Search(_) | Center::Ends(_) => middle,
@@ -258,16 +253,12 @@ fn pick(values: &[f64], used: &[usize]) -> Vec<f64> {
 }
 
 /// Checks that a text file has a number for every projection of the stack.
-fn expect_count(values: &[f64], stack: &StackShape, flag: &str, what: &str) -> Result<()> {
-    let count = stack.projections;
-    if values.len() == count {
+fn expect_count(values: &[f64], stack: &StackShape, flag: &str, items: &'static str) -> Result<()> {
+    let projections = stack.projections;
+    if values.len() == projections {
         return Ok(());
     }
-    Err(Error::Input(format!(
-        "{flag}: {} {what}, but the stack has {count} projections; write one line for each projection \
-         (--exclude leaves projections out afterwards)",
-        values.len()
-    )))
+    Err(ScanFileError::OtherCount { flag: flag.into(), count: values.len(), items, projections }.into())
 }
 
 /// Share of the detector by which the axis of a whole turn may be off its middle without a remark.
@@ -283,12 +274,12 @@ pub fn binned(position: f64, binning: f64) -> f64 {
 const MAX_SHIFT: f64 = (1 << 20) as f64;
 
 /// Checks that the numbers of a text file, one for each projection, are within a limit.
-fn within(values: &[f64], limit: f64, flag: &str, unit: &str) -> Result<()> {
-    match values.iter().position(|value| value.abs() > limit) {
-        Some(at) => Err(Error::Input(format!(
-            "{flag}: {:?} of projection {at} is not within -{limit}..{limit} {unit}",
-            values[at]
-        ))),
+fn within(values: &[f64], most: f64, flag: &str, unit: &'static str) -> Result<()> {
+    match values.iter().position(|value| value.abs() > most) {
+        Some(projection) => {
+            let value = values[projection];
+            Err(ScanFileError::Outside { flag: flag.into(), value, projection, most, unit }.into())
+        }
         None => Ok(()),
     }
 }

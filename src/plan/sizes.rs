@@ -1,5 +1,6 @@
 //! Bytes of what is on a device and on its way there, as functions of how a pass is cut.
 
+use super::errors::{PlanDeviceError, PlanFlagError};
 use super::kernel_choice::Chosen;
 use super::kernel_memory::KernelMemory;
 use super::request::{Bytes, OnDevice, PIECES, Pieces, Request, WRITTEN_PIECES, largest, sum};
@@ -8,7 +9,7 @@ use crate::device::{
     BlockCorrector, BlockPlace, BlockShape, ImagesTarget, RowBlocks, RowExtender, SinogramShape, SliceCounter,
     SliceEncoder,
 };
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::facts::DeviceKind;
 use crate::geometry::Cut;
 use crate::kernel::{EncodedSample, RowFilter, StepBackend, StepBackends, StepTarget};
@@ -123,17 +124,14 @@ impl<'a> Sizes<'a> {
         let host = sizes.left_on_host()?;
         sizes.host = host;
         if kept == Kept::ByHost && sizes.kept_bytes(sizes.uncut()) > host / 2 {
-            return Err(Error::Device("a block of rows does not fit into host memory; give a larger --memory".into()));
+            return Err(PlanDeviceError::NoMemoryForBlock.into());
         }
         let least = sizes.pieces_bytes(sizes.uncut(), [1; 2]).max(PIECES as u64 * sizes.of_slice());
         sizes.of_host = host / least.max(1);
         if sizes.of_host < 1 {
-            return Err(Error::usage(format!(
-                "--memory: {} is not enough for {PIECES} sinograms and {WRITTEN_PIECES} slices in flight, which need \
-                 {}; give more",
-                human(host),
-                human(least)
-            )));
+            let (memory, needed) = (human(host), human(least));
+            let (sinograms, slices) = (PIECES, WRITTEN_PIECES);
+            return Err(PlanFlagError::NoMemoryForSlices { memory, sinograms, slices, needed }.into());
         }
         sizes.cut_pass = pass.min(sizes.of_host);
         sizes.make_room();
@@ -167,15 +165,11 @@ impl<'a> Sizes<'a> {
     fn left_on_host(&self) -> Result<u64> {
         let Request { scan, memory, .. } = *self.request;
         let held = scan.held.by(self.steps(self.uncut()));
-        memory.host.checked_sub(held / memory.devices.max(1) as u64).filter(|left| *left > 0).ok_or_else(|| {
-            Error::usage(format!(
-                "--memory: {} is not enough: the steps before the filter hold {} (--phase and --tilt filter rows of \
-                 all projections together, --stripes processes one sinogram per thread); give more, or fewer \
-                 projections with --projection-range",
-                human(memory.host),
-                human(held)
-            ))
-        })
+        memory
+            .host
+            .checked_sub(held / memory.devices.max(1) as u64)
+            .filter(|left| *left > 0)
+            .ok_or_else(|| PlanFlagError::NoMemoryForSteps { memory: human(memory.host), held: human(held) }.into())
     }
 
     fn uncut(&self) -> Cut {
@@ -492,19 +486,17 @@ impl<'a> Sizes<'a> {
         }
         let least_of = |cut| self.passes(cut, self.least_passes());
         let least = cuts().min_by_key(|&cut| sum(&least_of(cut))).unwrap_or(uncut);
-        Err(Error::Device(format!(
-            "{}: {} slices at once, of them {} rows of pixels and {} projections at a time, need {} of device memory \
-             (largest single buffer {}), there are {} (largest allocation {}); use fewer --slices-per-pass, a --roi, \
-             more --memory or another --device",
-            facts.name,
-            self.chosen.spec.slices,
-            least.rows,
-            least.projections,
-            human(sum(&least_of(least))),
-            human(largest(&least_of(least))),
-            human(self.budget(least)),
-            human(facts.max_allocation),
-        )))
+        Err(PlanDeviceError::NoMemoryForPass {
+            device: facts.name.clone(),
+            slices: self.chosen.spec.slices,
+            rows: least.rows,
+            projections: least.projections,
+            needed: human(sum(&least_of(least))),
+            largest: human(largest(&least_of(least))),
+            free: human(self.budget(least)),
+            allocation: human(facts.max_allocation),
+        }
+        .into())
     }
 
     /// Returns notes on why a pass is cut, if it is, and why the host does steps that the profile leaves to the device.

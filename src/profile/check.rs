@@ -1,24 +1,22 @@
 //! Checks of a profile that need no device.
 
+use super::errors::ProfileCheckError;
 use super::{Auto, Profile, SCHEMA};
 use crate::facts::architecture;
 use crate::kernel::{Declared, Interpolation, Mode, Offer, Parameters, SLICE_MODES, StepSizes};
 
 impl Profile {
     /// Checks everything that can be checked without a device.
-    pub(super) fn check(&self) -> Result<(), String> {
+    pub(super) fn check(&self) -> Result<(), ProfileCheckError> {
         if self.schema != SCHEMA {
-            return Err(format!(
-                "schema is {}, this version reads schema {SCHEMA}; run fbp tune again, or rename keys as in CHANGELOG.md",
-                self.schema
-            ));
+            return Err(ProfileCheckError::Schema { schema: self.schema, read: SCHEMA });
         }
         let word = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
         if self.name.is_empty() || !self.name.chars().all(word) {
-            return Err(format!("name `{}` must be lower-case letters, digits and dashes", self.name));
+            return Err(ProfileCheckError::Name { name: self.name.clone() });
         }
         if self.source.trim().is_empty() {
-            return Err("source must say where the numbers come from".into());
+            return Err(ProfileCheckError::Source);
         }
         if let Some(throughput) = &self.throughput {
             throughput.check()?;
@@ -32,43 +30,44 @@ impl Profile {
         })
     }
 
-    fn check_architecture(&self) -> Result<(), String> {
+    fn check_architecture(&self) -> Result<(), ProfileCheckError> {
         let known = architecture::words();
         for architecture in &self.r#match.architecture {
             if !known.contains(&architecture.as_str()) && architecture != "unknown" {
-                return Err(format!(
-                    "match.architecture `{architecture}` is not known; it is one of {}",
-                    known.join(", ")
-                ));
+                let (architecture, known) = (architecture.clone(), known.join(", "));
+                return Err(ProfileCheckError::Architecture { architecture, known });
             }
         }
         let function = &self.hardware.matrix_function;
         for (key, name) in [("matrix-function", function), ("warp-attribute", &self.hardware.warp_attribute)] {
             if !name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_') {
-                return Err(format!("hardware.{key} `{name}` must be a plain name"));
+                return Err(ProfileCheckError::PlainName { key, name: name.clone() });
             }
         }
         let lanes = self.hardware.matrix_lanes;
         if !matches!(lanes, 0 | 16 | 64) || (lanes > 0 && function.is_empty()) {
-            return Err(format!("hardware.matrix-lanes {lanes} must be 16 or 64, with a matrix-function"));
+            return Err(ProfileCheckError::MatrixLanes { lanes });
         }
         if self.hardware.matrix && !function.is_empty() {
-            return Err(
-                "hardware: matrix and matrix-function are for different matrix units; leave one of them out".into()
-            );
+            return Err(ProfileCheckError::TwoMatrixUnits);
         }
         Ok(())
     }
 
-    fn check_step_sizes(&self) -> Result<(), String> {
-        let table = toml::Table::try_from(&self.step_sizes).map_err(|e| format!("[step-sizes]: {e}"))?;
+    fn check_step_sizes(&self) -> Result<(), ProfileCheckError> {
+        let table =
+            toml::Table::try_from(&self.step_sizes).map_err(|e| ProfileCheckError::StepSizes { error: e.into() })?;
         let checked = StepSizes::parameters().iter().try_for_each(|parameter| parameter.check(&table));
-        checked.map_err(|e| format!("[step-sizes]: {e}"))
+        checked.map_err(|e| ProfileCheckError::StepSizes { error: e.into() })
     }
 
     /// Checks the automatic choices for one interpolation and mode against the kernels of the profile.
-    fn check_choices(&self, interpolation: Interpolation, mode: Mode, offers: &[Offer]) -> Result<(), String> {
-        let what = format!("{interpolation} {mode}");
+    fn check_choices(
+        &self,
+        interpolation: Interpolation,
+        mode: Mode,
+        offers: &[Offer],
+    ) -> Result<(), ProfileCheckError> {
         let choices: Vec<&Auto> =
             self.auto.iter().filter(|a| a.interpolation == interpolation && a.mode == mode).collect();
         // profiles that users wrote may be older than this interpolation
@@ -78,54 +77,42 @@ impl Profile {
         let mut limits: Vec<[u32; 2]> = choices.iter().map(|a| a.order()).collect();
         limits.sort_unstable();
         if limits.last() != Some(&[u32::MAX; 2]) || limits.windows(2).any(|pair| pair[0] == pair[1]) {
-            return Err(format!(
-                "{what} needs exactly one [[auto]] entry without up-to and up-to-size, and others with different up-to or \
-                 up-to-size"
-            ));
+            return Err(ProfileCheckError::AutoLimits { interpolation, mode });
         }
         for auto in choices {
             let algorithm = auto.algorithm;
             if !Parameters::start(algorithm, mode).keeps_rule(interpolation) {
-                return Err(format!(
-                    "[[auto]] for {what} chooses {algorithm}, which does not interpolate linearly; choose another \
-                     algorithm, and give --algorithm {algorithm} where it is wanted"
-                ));
+                return Err(ProfileCheckError::AutoRule { interpolation, mode, algorithm });
             }
             if !offers.iter().any(|offer| auto.is_for(offer)) {
-                return Err(format!(
-                    "[[auto]] for {what} chooses {algorithm}, but no [[kernel]] of this family has {} slices; add one, or change `slices`",
-                    auto.slices
-                ));
+                let slices = auto.slices;
+                return Err(ProfileCheckError::AutoSlices { interpolation, mode, algorithm, slices });
             }
         }
         Ok(())
     }
 
     /// Checks each kernel entry, and that no two entries conflict.
-    fn check_kernels(&self) -> Result<(), String> {
-        for (number, entry) in self.kernel.iter().enumerate() {
-            let at = format!("[[kernel]] number {}", number + 1);
+    fn check_kernels(&self) -> Result<(), ProfileCheckError> {
+        for (number, entry) in (1..).zip(&self.kernel) {
             if entry.interpolation.is_empty() || entry.mode.is_empty() || entry.slices.is_empty() {
-                return Err(format!("{at}: interpolation, mode and slices need at least one value each"));
+                return Err(ProfileCheckError::ServesNothing { number });
             }
-            if let Some(bad) = entry.slices.iter().find(|s| !SLICE_MODES.contains(s)) {
-                return Err(format!("{at}: slices {bad} is not one of {SLICE_MODES:?}"));
+            if let Some(&slices) = entry.slices.iter().find(|s| !SLICE_MODES.contains(s)) {
+                return Err(ProfileCheckError::Slices { number, slices });
             }
-            entry.parameters.check(&entry.slices).map_err(|e| format!("{at}: {e}"))?;
+            let checked = entry.parameters.check(&entry.slices);
+            checked.map_err(|error| ProfileCheckError::KernelRule { number, error })?;
             let (family, algorithm) = (entry.parameters.family(), entry.parameters.algorithm());
-            if let Some(other) = entry.interpolation.iter().find(|&&interpolation| !family.serves(interpolation)) {
-                return Err(format!(
-                    "{at}: a kernel of {algorithm} has no {other} interpolation; leave it out of `interpolation`"
-                ));
+            if let Some(&interpolation) = entry.interpolation.iter().find(|&&other| !family.serves(other)) {
+                return Err(ProfileCheckError::OtherInterpolation { number, algorithm, interpolation });
             }
         }
         for (number, entry) in self.kernel.iter().enumerate() {
             if let Some((interpolation, mode, slices)) =
                 self.kernel[number + 1..].iter().find_map(|other| entry.clash(other))
             {
-                return Err(format!(
-                    "two [[kernel]] entries serve {interpolation} {mode} with {slices} slices; leave one of them out"
-                ));
+                return Err(ProfileCheckError::Clash { interpolation, mode, slices });
             }
         }
         Ok(())

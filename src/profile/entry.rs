@@ -1,5 +1,6 @@
 //! An entry `[[kernel]]` of a profile: its use, and exactly one family with its parameters, under the family's name.
 
+use super::errors::ProfileCheckError;
 use crate::kernel::{Algorithm, Interpolation, Mode, Offer, Parameters};
 use serde::de::{self, DeserializeSeed, MapAccess, Visitor};
 use serde::ser::SerializeMap;
@@ -134,9 +135,7 @@ impl<'de> Visitor<'de> for EntryVisitor {
                 Key::Slices => slices = Some(map.next_value()?),
                 Key::Source => source = Some(map.next_value()?),
                 Key::Family(_) if parameters.is_some() => {
-                    return Err(de::Error::custom(
-                        "[[kernel]] names more than one family; write one [[kernel]] for each",
-                    ));
+                    return Err(de::Error::custom(ProfileCheckError::TwoFamilies));
                 }
                 Key::Family(family) => parameters = Some(map.next_value_seed(FamilyTable(family))?),
             }
@@ -152,10 +151,10 @@ impl<'de> Visitor<'de> for EntryVisitor {
     }
 }
 
-/// Returns the message for an entry without a family.
-fn no_family() -> String {
+/// Returns the error for an entry without a family.
+fn no_family() -> ProfileCheckError {
     let words: Vec<&str> = Algorithm::ALL.iter().map(|&family| family.into()).collect();
     let (first, rest) = words.split_first().unwrap_or((&"", &[]));
     let (last, others) = rest.split_last().unwrap_or((&"", &[]));
-    format!("[[kernel]] names no family; add [kernel.{first}], {} or {last}", others.join(", "))
+    ProfileCheckError::NoFamily { tables: format!("[kernel.{first}], {} or {last}", others.join(", ")) }
 }

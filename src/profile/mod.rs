@@ -6,6 +6,7 @@
 
 mod check;
 mod entry;
+mod errors;
 mod matching;
 mod select;
 mod store;
@@ -190,7 +191,7 @@ impl Profile {
     pub fn parse(text: &str, name: &str) -> Result<Profile> {
         let profile: Profile =
             toml::from_str(text).map_err(|e| Error::profile(name, excerpt_of_lines(e.to_string().trim_end())))?;
-        profile.check().map_err(|message| Error::profile(name, message))?;
+        profile.check().map_err(|error| Error::profile(name, error))?;
         Ok(profile)
     }
 

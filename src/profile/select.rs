@@ -1,7 +1,8 @@
 //! Selection of a kernel of a profile for a run.
 
 use super::Profile;
-use crate::error::{Error, Result};
+use super::errors::ProfileChoiceError;
+use crate::error::Result;
 use crate::facts::DeviceFacts;
 use crate::kernel::{Algorithm, Interpolation, KernelSpec, Mode, Offer, Problem, Texel};
 
@@ -59,16 +60,12 @@ impl Profile {
             }
         };
         available.into_iter().find(|o| o.slices == wanted).ok_or_else(|| {
-            Error::usage(format!(
-                "profile {} has no {algorithm} kernel for {interpolation} {mode} with {wanted} slices per pass; \
-                     it has {}; choose another --slices-per-pass, --algorithm or --profile",
-                self.name,
-                if modes.is_empty() {
-                    "none for that algorithm, interpolation and mode".to_owned()
-                } else {
-                    format!("{modes:?}")
-                }
-            ))
+            let (profile, slices, has) = (self.name.clone(), wanted, modes);
+            match has.is_empty() {
+                true => ProfileChoiceError::NoKernel { profile, algorithm, interpolation, mode, slices },
+                false => ProfileChoiceError::OtherSlices { profile, algorithm, interpolation, mode, slices, has },
+            }
+            .into()
         })
     }
 }

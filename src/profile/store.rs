@@ -1,5 +1,6 @@
 //! Sources of profiles: files given by path, the user's directories, and those embedded in the program.
 
+use super::errors::ProfileChoiceError;
 use super::{Choice, Profile, auto_keys, choose};
 use crate::error::{Error, Result};
 use crate::facts::DeviceFacts;
@@ -93,10 +94,7 @@ impl ProfileStore {
         }
         self.profiles.iter().find(|p| p.name == selector).cloned().ok_or_else(|| {
             let names: Vec<&str> = self.profiles.iter().map(|p| p.name.as_str()).collect();
-            Error::usage(format!(
-                "--profile: there is no profile `{selector}`; choose one of {}, or give the path of a file",
-                names.join(", ")
-            ))
+            ProfileChoiceError::Unknown { selector: selector.to_owned(), names: names.join(", ") }.into()
         })
     }
 
@@ -117,9 +115,8 @@ impl ProfileStore {
                 None => fitting.push(profile),
             }
         }
-        let mut choice = choose(fitting, facts).ok_or_else(|| {
-            Error::profile("default", "no profile matches this device, not even the default; name one with --profile")
-        })?;
+        let mut choice =
+            choose(fitting, facts).ok_or_else(|| Error::profile("default", ProfileChoiceError::NoneMatches))?;
         match &choice.profile.tuned {
             Some(tuned) => choice.reason = format!("tuned on this device {}", tuned.date),
             None => choice.notes = stale,
@@ -163,8 +160,8 @@ pub fn tuned_directory() -> Option<PathBuf> {
 /// Reads one profile file.
 fn read(path: &Path) -> Result<Profile> {
     let name = path.shown().to_string();
-    let text = crate::files::read_text(path)
-        .map_err(|e| Error::profile(&name, format!("cannot be read: {e}; check the path and the permissions")))?;
+    let unreadable = |error: String| Error::profile(&name, ProfileChoiceError::Unreadable { error });
+    let text = crate::files::read_text(path).map_err(|e| unreadable(e.to_string()))?;
     Profile::parse(&text, &name)
 }
 

@@ -123,7 +123,7 @@ fn few_slices_may_have_their_own_choice() {
     assert_eq!(asked(2).parameters.algorithm(), Algorithm::Standard);
     assert_eq!(asked(32).parameters.algorithm(), Algorithm::Vector);
     profile.auto.push(few(Some(8), 4));
-    assert!(profile.check().unwrap_err().contains("different up-to"));
+    assert!(profile.check().unwrap_err().to_string().contains("different up-to"));
 }
 
 #[test]
@@ -159,11 +159,11 @@ fn small_slices_may_have_their_own_choice() {
     assert!(text.contains("up-to-size = 512"), "{text}");
     assert_eq!(Profile::parse(&text, "mine").unwrap(), profile);
     profile.auto.push(auto(None, Some(512), 2));
-    assert!(profile.check().unwrap_err().contains("different up-to or up-to-size"));
+    assert!(profile.check().unwrap_err().to_string().contains("different up-to or up-to-size"));
     profile
         .auto
         .retain(|a| a.up_to_size.is_some() || a.interpolation != Interpolation::Linear || a.mode != Mode::Precise);
-    assert!(profile.check().unwrap_err().contains("exactly one"));
+    assert!(profile.check().unwrap_err().to_string().contains("exactly one"));
 }
 
 #[test]

@@ -1,5 +1,6 @@
 //! Throughput of the units of a device, as data of a profile: the paper's Table 10, extended to newer devices.
 
+use super::errors::ProfileCheckError;
 use crate::facts::DeviceFacts;
 use crate::kernel::Residency;
 use serde::{Deserialize, Serialize};
@@ -73,7 +74,7 @@ impl Throughput {
     }
 
     /// Checks rules that serde cannot express.
-    pub(super) fn check(&self) -> Result<(), String> {
+    pub(super) fn check(&self) -> Result<(), ProfileCheckError> {
         let rates = [
             ("alu", self.alu),
             ("instructions", self.instructions),
@@ -82,24 +83,24 @@ impl Throughput {
         ];
         for (name, rate) in rates {
             if !(rate.is_finite() && rate > 0.0) {
-                return Err(format!("[throughput] {name} = {rate} must be more than 0"));
+                return Err(ProfileCheckError::Rate { name, rate });
             }
         }
         if self.compute_units == 0 || self.clock_mhz == 0 {
-            return Err("[throughput] compute-units and clock-mhz must be more than 0".into());
+            return Err(ProfileCheckError::UnitsOrClock);
         }
         if (self.special == Special::None) != (self.sfu == 0.0) || !(self.sfu.is_finite() && self.sfu >= 0.0) {
-            return Err(format!("[throughput] sfu = {} does not go with special = \"{}\"", self.sfu, self.special));
+            return Err(ProfileCheckError::Sfu { sfu: self.sfu, special: self.special.to_string() });
         }
         let rest =
             self.texels.iter().copied().chain([self.device_memory, self.matrix, self.half_conversions.unwrap_or(1.0)]);
         if rest.clone().any(|rate| !(rate.is_finite() && rate >= 0.0)) || self.half_conversions == Some(0.0) {
-            return Err("[throughput] device-memory, texels, matrix and half-conversions must not be negative".into());
+            return Err(ProfileCheckError::NegativeRate);
         }
         if let Some(r) = self.residency
             && [r.warp, r.warps, r.groups, r.registers, r.local_memory, r.register_granule, r.warp_granule].contains(&0)
         {
-            return Err("[throughput.residency] every value must be more than 0".into());
+            return Err(ProfileCheckError::Residency);
         }
         Ok(())
     }

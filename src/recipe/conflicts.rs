@@ -1,23 +1,54 @@
 //! Flags that exclude or need each other: a single list for the command line and for run files.
 
-use crate::error::{Error, Result};
+use super::errors::{RuleError, RunFileError};
+use crate::error::Result;
 use serde::Serialize;
 use toml::Table;
 
-/// Rule about flags that are given, with advice for those who break it. Each flag of the first list has the same
-/// relation to the flags of the second.
-enum Rule {
-    /// Flags that say the same in another way. On the command line, they take the place of the others in a run file.
-    Alternatives(&'static [&'static str], &'static [&'static str], &'static str),
-    /// Flags that exclude the others.
-    Excludes(&'static [&'static str], &'static [&'static str], &'static str),
-    /// Flags that need one of the others.
-    Needs(&'static [&'static str], &'static [&'static str], &'static str),
+/// Rule about flags that are given. Each of `flags` has the same relation to `others`.
+#[derive(Clone, Copy, Debug)]
+pub struct Rule {
+    pub kind: RuleKind,
+    pub flags: &'static [&'static str],
+    pub others: &'static [&'static str],
+    /// Why there is the rule.
+    pub reason: &'static str,
+    /// What to do for those who break it.
+    pub advice: &'static str,
 }
 
+/// Relation of flags to others.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RuleKind {
+    /// Flags that say the same in another way. On the command line, they take the place of the others in a run file.
+    Alternatives,
+    /// Flags that exclude the others.
+    Excludes,
+    /// Flags that need one of the others.
+    Needs,
+}
+
+/// Names of flags.
+type Flags = &'static [&'static str];
+
+const fn alternatives(flags: Flags, others: Flags, reason: &'static str, advice: &'static str) -> Rule {
+    Rule { kind: RuleKind::Alternatives, flags, others, reason, advice }
+}
+
+const fn excludes(flags: Flags, others: Flags, reason: &'static str, advice: &'static str) -> Rule {
+    Rule { kind: RuleKind::Excludes, flags, others, reason, advice }
+}
+
+const fn needs(flags: Flags, others: Flags, reason: &'static str, advice: &'static str) -> Rule {
+    Rule { kind: RuleKind::Needs, flags, others, reason, advice }
+}
+
+const DATA: &str = "both name the data of the scan";
+const ANGLES: &str = "both say which angles the projections have";
+const STEPS: &str = "the file stands for even steps";
+const CONTRADICTION: &str = "they contradict each other";
 const ONE: &str = "give one of them";
-const FILES: &str = "give one of them, TIFF files or a dataset";
-const ANGLES: &str = "the file stands for even steps; give one or the other";
+const ONE_KIND: &str = "give one of them, TIFF files or a dataset";
 
 /// Rules about the presence of flags, for all commands that read scans.
 ///
@@ -26,54 +57,65 @@ const ANGLES: &str = "the file stands for even steps; give one or the other";
 /// of a step, which are a part of the step (`steps/`). Commands that do not call [`check_conflicts`], and flags that only
 /// `fbp center` has, declare their rules with clap.
 const RULES: &[Rule] = &[
-    Rule::Alternatives(&["sinograms"], &["projections", "hdf5", "raw"], ONE),
-    Rule::Alternatives(&["projections"], &["hdf5", "raw"], ONE),
-    Rule::Alternatives(&["raw"], &["hdf5"], ONE),
-    Rule::Alternatives(&["flats", "flats2"], &["hdf5-flats"], FILES),
-    Rule::Alternatives(&["darks"], &["hdf5-darks"], FILES),
-    Rule::Alternatives(&["hdf5-angles"], &["angles", "overall-angle", "start-angle"], ONE),
-    Rule::Alternatives(&["angles"], &["overall-angle", "start-angle"], ANGLES),
-    Rule::Alternatives(&["minus-log"], &["no-minus-log"], ONE),
-    Rule::Alternatives(&["self-test"], &["no-self-test"], ONE),
-    Rule::Alternatives(&["range"], &["percentile"], ONE),
-    Rule::Alternatives(&["resume"], &["overwrite"], "one keeps slices and the other replaces them; give one of them"),
-    Rule::Excludes(
+    alternatives(&["sinograms"], &["projections", "hdf5", "raw"], DATA, ONE),
+    alternatives(&["projections"], &["hdf5", "raw"], DATA, ONE),
+    alternatives(&["raw"], &["hdf5"], DATA, ONE),
+    alternatives(&["flats", "flats2"], &["hdf5-flats"], "both name the flat fields", ONE_KIND),
+    alternatives(&["darks"], &["hdf5-darks"], "both name the dark fields", ONE_KIND),
+    alternatives(&["hdf5-angles"], &["angles", "overall-angle", "start-angle"], ANGLES, ONE),
+    alternatives(&["angles"], &["overall-angle", "start-angle"], STEPS, "give one or the other"),
+    alternatives(&["minus-log"], &["no-minus-log"], CONTRADICTION, ONE),
+    alternatives(&["self-test"], &["no-self-test"], CONTRADICTION, ONE),
+    alternatives(&["range"], &["percentile"], "both say which values become the smallest and largest integer", ONE),
+    alternatives(&["resume"], &["overwrite"], "one keeps slices and the other replaces them", ONE),
+    excludes(
         &["flats", "flats2", "darks"],
         &["sinograms"],
-        "sinograms are taken as already corrected; give one of them, or --projections",
+        "sinograms are taken as already corrected",
+        "give one of them, or --projections",
     ),
-    Rule::Excludes(
+    excludes(
         &["order-by"],
         &["hdf5", "raw"],
-        "the order is that of files by the numbers in their names, and this is one file; leave --order-by out",
+        "the order is that of files by the numbers in their names, and this is one file",
+        "leave --order-by out",
     ),
-    Rule::Excludes(
+    excludes(
         &["watch"],
         &["hdf5", "raw"],
-        "only TIFF files can be waited for; leave --watch out, and start when the file is complete",
+        "only TIFF files can be waited for",
+        "leave --watch out, and start when the file is complete",
     ),
-    Rule::Excludes(&["quiet"], &["verbose"], ONE),
-    Rule::Needs(
+    excludes(&["quiet"], &["verbose"], CONTRADICTION, ONE),
+    needs(
         &["hdf5-data", "hdf5-flats", "hdf5-darks", "hdf5-angles", "hdf5-keys"],
         &["hdf5"],
-        "the flag names a dataset of that file; give both",
+        "the flag names a dataset of that file",
+        "give both",
     ),
-    Rule::Needs(
+    needs(
         &["flats2"],
         &["flats"],
-        "they are the second of two sets, and flats of an HDF5 file are not mixed with others; give both sets",
+        "they are the second of two sets, and flats of an HDF5 file are not mixed with others",
+        "give both sets",
     ),
-    Rule::Needs(&["darks"], &["flats", "hdf5"], "without flats nothing would be corrected; give the flats, too"),
-    Rule::Needs(&["extended-field"], &["center"], "the axis is not in the middle; give --center X or --center auto"),
-    Rule::Needs(&["expect"], &["watch"], "the flag says how many pages are waited for; give both"),
+    needs(&["darks"], &["flats", "hdf5"], "without flats nothing would be corrected", "give the flats, too"),
+    needs(&["extended-field"], &["center"], "the axis is not in the middle", "give --center X or --center auto"),
+    needs(&["expect"], &["watch"], "the flag says how many pages are waited for", "give both"),
 ];
 
 /// Rules for `fbp preprocess` alone.
-const OF_PREPROCESS: &[Rule] = &[Rule::Excludes(
+const OF_PREPROCESS: &[Rule] = &[excludes(
     &["stripes"],
     &["projections", "hdf5", "raw"],
-    "stripes are removed from sinograms, but here this command writes projections; leave --stripes out",
+    "stripes are removed from sinograms, but here this command writes projections",
+    "leave --stripes out",
 )];
+
+/// Returns all rules: those for every command that reads scans, and those for one of them.
+pub fn rules() -> impl Iterator<Item = &'static Rule> {
+    RULES.iter().chain(OF_PREPROCESS)
+}
 
 /// Command whose flags are checked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -86,32 +128,29 @@ pub enum CheckedCommand {
 /// Returns the given flags of a group, in the form of a run file.
 ///
 /// # Errors
-/// [`Error::Usage`] for a value that TOML cannot represent.
+/// [`Error::Usage`](crate::error::Error::Usage) for a value that TOML cannot represent.
 pub fn given(args: &impl Serialize) -> Result<Table> {
-    Table::try_from(args)
-        .map_err(|e| Error::usage(format!("the flags cannot be read: {e}; write their values as the help says")))
+    Table::try_from(args).map_err(|e| RunFileError::UnreadableFlags { error: e.into() }.into())
 }
 
 /// Refuses flags of any group that break a rule.
 ///
 /// # Errors
-/// [`Error::Usage`] that names the flags.
+/// [`Error::Usage`](crate::error::Error::Usage) that names the flags.
 pub fn check_conflicts(command: CheckedCommand, groups: &[Table]) -> Result<()> {
     let is_given = |flag: &&&str| groups.iter().any(|group| group.contains_key(**flag));
     let own = if command == CheckedCommand::Preprocess { OF_PREPROCESS } else { &[] };
     for rule in RULES.iter().chain(own) {
-        match rule {
-            Rule::Alternatives(flags, others, what) | Rule::Excludes(flags, others, what) => {
-                if let (Some(a), Some(b)) = (flags.iter().find(is_given), others.iter().find(is_given)) {
-                    return Err(Error::usage(format!("--{a} and --{b}: {what}")));
-                }
+        let Some(flag) = rule.flags.iter().find(is_given) else { continue };
+        let Rule { reason, advice, .. } = *rule;
+        match (rule.kind, rule.others.iter().find(is_given)) {
+            (RuleKind::Alternatives | RuleKind::Excludes, Some(other)) => {
+                return Err(RuleError::Together { flag, other, reason, advice }.into());
             }
-            Rule::Needs(flags, others, what) => {
-                if let (Some(flag), None) = (flags.iter().find(is_given), others.iter().find(is_given)) {
-                    let others = others.join(" or --");
-                    return Err(Error::usage(format!("--{flag}: needs --{others}; {what}")));
-                }
+            (RuleKind::Needs, None) => {
+                return Err(RuleError::Alone { flag, needed: rule.others.join(" or --"), reason, advice }.into());
             }
+            _ => {}
         }
     }
     Ok(())
@@ -119,9 +158,8 @@ pub fn check_conflicts(command: CheckedCommand, groups: &[Table]) -> Result<()> 
 
 /// Removes those keys of a run file for which a flag on the command line stands.
 pub(super) fn give_way(file: &mut Table, flags: &Table) {
-    for rule in RULES {
-        let Rule::Alternatives(some, others, _) = rule else { continue };
-        for (given, keys) in [(some, others), (others, some)] {
+    for rule in RULES.iter().filter(|rule| rule.kind == RuleKind::Alternatives) {
+        for (given, keys) in [(rule.flags, rule.others), (rule.others, rule.flags)] {
             if given.iter().any(|flag| flags.contains_key(*flag)) {
                 keys.iter().for_each(|key| drop(file.remove(*key)));
             }
@@ -147,13 +185,10 @@ mod tests {
     #[test]
     fn every_pair_of_flags_that_exclude_each_other_is_refused() {
         let mut pairs = 0;
-        for rule in RULES {
-            let (Rule::Alternatives(flags, others, what) | Rule::Excludes(flags, others, what)) = rule else {
-                continue;
-            };
+        for Rule { flags, others, reason, advice, .. } in RULES.iter().filter(|rule| rule.kind != RuleKind::Needs) {
             for (a, b) in flags.iter().flat_map(|a| others.iter().map(move |b| (a, b))) {
                 let message = refused(CheckedCommand::Reconstruct, &format!("{b} {a}"));
-                assert_eq!(message, format!("--{a} and --{b}: {what}"));
+                assert_eq!(message, format!("--{a} and --{b}: {reason}; {advice}"));
                 pairs += 1;
             }
         }

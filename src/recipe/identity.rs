@@ -1,10 +1,10 @@
 //! Identity of a run: the hash of everything that affects the bytes of its slices.
 
 use super::Recipe;
+use crate::digest::PartsDigest;
 use crate::kernel::StepBackend;
 use serde::Serialize;
 use serde_json::Value;
-use sha2::{Digest, Sha256};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Everything that determines the bytes of slices. All shards of a run have the same identity, as have runs on one
@@ -49,7 +49,7 @@ pub struct DeviceIdentity {
 impl Identity {
     /// Returns the key of the run: 128 bits in hexadecimal digits.
     pub fn key(&self) -> String {
-        digest([self.to_json().to_string()])
+        PartsDigest::of([self.to_json().to_string()]).to_string()
     }
 
     /// Returns this identity with the range that percentiles led to.
@@ -84,13 +84,6 @@ impl Identity {
         // numbers, words and lists of them, all of which JSON can represent
         serde_json::to_value(self).unwrap_or_default()
     }
-}
-
-/// Returns the first half of a SHA-256 hash, in hexadecimal digits.
-pub fn digest(parts: impl IntoIterator<Item = impl AsRef<[u8]>>) -> String {
-    let mut hash = Sha256::new();
-    parts.into_iter().for_each(|part| hash.update(part));
-    hash.finalize()[..16].iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 #[cfg(test)]

@@ -1,7 +1,8 @@
 //! Interpretation of the input.
 
+use super::errors::RecipeError;
 use crate::cli::InputArgs;
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::source::{Datasets, FieldMode, InputKind, NOTHING, RawVolume, hdf5};
 use serde::{Deserialize, Serialize};
 
@@ -38,7 +39,7 @@ impl Input {
     /// Interprets the flags.
     ///
     /// # Errors
-    /// [`Error::Usage`] that names the flag.
+    /// [`Error::Usage`](crate::error::Error::Usage) that names the flag.
     pub fn new(args: &InputArgs) -> Result<Input> {
         let kind = kind(args)?;
         if kind == InputKind::Hdf5 {
@@ -61,7 +62,7 @@ impl Input {
         };
         let binning = match args.binning {
             Some(binning) if !(1..=MAX_BINNING).contains(&binning) => {
-                return Err(Error::usage(format!("--binning: {binning} is not a number of bins, 1 to {MAX_BINNING}")));
+                return Err(RecipeError::BinningOutside { binning, most: MAX_BINNING }.into());
             }
             binning => binning.unwrap_or(1),
         };
@@ -80,8 +81,6 @@ fn kind(args: &InputArgs) -> Result<InputKind> {
         (_, Some(_), ..) => Ok(InputKind::Projections),
         (.., Some(_), _) => Ok(InputKind::Hdf5),
         (.., Some(raw)) => RawVolume::parse(raw, "--raw").map(|_| InputKind::Projections),
-        (None, None, None, None) => {
-            Err(Error::usage("--sinograms, --projections, --hdf5 or --raw: missing; give one of them"))
-        }
+        (None, None, None, None) => Err(RecipeError::NoInput.into()),
     }
 }

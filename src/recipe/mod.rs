@@ -5,6 +5,7 @@
 //! [`Execution`](crate::execution::Execution).
 
 mod conflicts;
+mod errors;
 mod identity;
 mod input;
 mod output;
@@ -13,8 +14,8 @@ mod run_file;
 mod scan;
 mod spans;
 
-pub use conflicts::{CheckedCommand, check_conflicts, given};
-pub use identity::{DeviceIdentity, Identity, digest};
+pub use conflicts::{CheckedCommand, Rule, RuleKind, check_conflicts, given, rules};
+pub use identity::{DeviceIdentity, Identity};
 pub use input::Input;
 pub use output::{Scaling, Values};
 pub use quantities::{MAX_ANGLE, parse_size, parse_time};
@@ -24,11 +25,12 @@ pub use spans::{Ranges, Span};
 
 use crate::center::Method;
 use crate::cli::{InputArgs, ReconstructArgs, StepArgs};
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::geometry::ACCURACIES;
 use crate::kernel::{Algorithm, Bound, Interpolation, Mode, Padding, SLICE_MODES};
 use crate::spectrum::Filter;
 use crate::steps::{StepFlags, Steps, Tilt, is_searched};
+use errors::RecipeError;
 use serde::{Deserialize, Serialize};
 
 /// Everything that determines the bytes of slices, as requested. Serialised, its values are named and spelled like
@@ -95,7 +97,7 @@ impl Recipe {
     /// Converts and checks merged flags, as far as that is possible without a device or a data file.
     ///
     /// # Errors
-    /// [`Error::Usage`] that names the flag.
+    /// [`Error::Usage`](crate::error::Error::Usage) that names the flag.
     pub fn new(args: &ReconstructArgs) -> Result<Recipe> {
         let input = Input::new(&args.input)?;
         let slice = SliceGrid::new(args, input.binning)?;
@@ -122,18 +124,13 @@ impl Recipe {
     /// Refuses values of flags for the axis that contradict each other.
     fn check_axis(&self, args: &ReconstructArgs) -> Result<()> {
         match self.scan.center {
-            Center::Search(Some(method)) if self.scan.search_tilt && method != Method::Likelihood => Err(Error::usage(
-                "--tilt: auto is found by the likelihood alone; give --center auto or auto:likelihood",
-            )),
-            Center::Search(_) => Ok(()),
-            _ if self.scan.search_tilt => Err(Error::usage("--tilt: auto is found with the axis; needs --center auto")),
-            Center::Ends(_) if args.steps.tilt.is_some() => {
-                Err(Error::usage("--center and --tilt: two centres say the tilt already; give one of them"))
+            Center::Search(Some(method)) if self.scan.search_tilt && method != Method::Likelihood => {
+                Err(RecipeError::TiltByOtherMethod.into())
             }
-            Center::Ends(_) if args.input.sinograms.is_some() => Err(Error::usage(
-                "--center: two centres are those of a tilted axis, whose projections are rotated; give --projections or \
-                 --hdf5",
-            )),
+            Center::Search(_) => Ok(()),
+            _ if self.scan.search_tilt => Err(RecipeError::TiltWithoutAxis.into()),
+            Center::Ends(_) if args.steps.tilt.is_some() => Err(RecipeError::CentersAndTilt.into()),
+            Center::Ends(_) if args.input.sinograms.is_some() => Err(RecipeError::CentersOfSinograms.into()),
             _ => Ok(()),
         }
     }
@@ -158,12 +155,10 @@ impl Recipe {
 /// Returns the steps before the filter, for a command that does not search for the tilt itself.
 ///
 /// # Errors
-/// [`Error::Usage`] that names the flag.
+/// [`Error::Usage`](crate::error::Error::Usage) that names the flag.
 pub fn steps(input: &InputArgs, steps: &StepArgs, slice: &SliceGrid) -> Result<Steps> {
     if is_searched(steps) {
-        return Err(Error::usage(
-            "--tilt: auto is for fbp reconstruct --center auto; give the degrees that fbp center prints",
-        ));
+        return Err(RecipeError::TiltElsewhere.into());
     }
     parse_steps(input, steps, slice)
 }
@@ -178,9 +173,7 @@ impl RowFilterRecipe {
         let cutoff = args.filter_cutoff.unwrap_or(1.0);
         // NaN is refused, too
         if !(cutoff > 0.0 && cutoff <= 1.0) {
-            return Err(Error::usage(format!(
-                "--filter-cutoff: {cutoff} is not above 0 and at most 1 (the Nyquist frequency)"
-            )));
+            return Err(RecipeError::CutoffOutside { cutoff }.into());
         }
         let padding = args.padding.unwrap_or_default();
         Ok(RowFilterRecipe { name: args.filter.unwrap_or_default(), cutoff, padding })
@@ -217,16 +210,11 @@ impl KernelChoice {
 fn accuracy(given: Option<f64>, interpolation: Interpolation) -> Result<Option<f64>> {
     let Some(accuracy) = given else { return Ok(None) };
     if interpolation != Interpolation::Exact {
-        return Err(Error::usage(format!(
-            "--accuracy: {interpolation} interpolation has no error bound to choose; give --interpolation exact, too"
-        )));
+        return Err(RecipeError::AccuracyWithoutExact { interpolation }.into());
     }
     let (least, most) = (*ACCURACIES.start(), *ACCURACIES.end());
     if !ACCURACIES.contains(&accuracy) {
-        return Err(Error::usage(format!(
-            "--accuracy: {accuracy} is not within {least:e} (the limit of single precision) to {most}; it is the \
-             relative root mean square error of a slice"
-        )));
+        return Err(RecipeError::AccuracyOutside { accuracy, least, most }.into());
     }
     Ok(given)
 }
@@ -238,9 +226,7 @@ pub fn parse_slices(text: &str) -> Result<Option<u32>> {
     }
     match text.parse() {
         Ok(slices) if SLICE_MODES.contains(&slices) => Ok(Some(slices)),
-        _ => Err(Error::usage(format!(
-            "--slices-per-pass: `{text}` is not a number of slices; give auto or one of {SLICE_MODES:?}"
-        ))),
+        _ => Err(RecipeError::UnknownSlices { text: text.into(), modes: &SLICE_MODES }.into()),
     }
 }
 
@@ -248,7 +234,10 @@ pub fn parse_slices(text: &str) -> Result<Option<u32>> {
 pub fn parse_algorithm(text: Option<&str>) -> Result<Option<Algorithm>> {
     match text {
         None | Some("auto") => Ok(None),
-        Some(name) => name.parse().map(Some).map_err(|e: Error| Error::usage(format!("--algorithm: {e}"))),
+        Some(name) => match name.parse::<Algorithm>() {
+            Ok(algorithm) => Ok(Some(algorithm)),
+            Err(error) => Err(RecipeError::UnknownAlgorithm { error: error.into() }.into()),
+        },
     }
 }
 

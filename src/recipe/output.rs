@@ -1,8 +1,9 @@
 //! Values of a slice as they are written.
 
+use super::errors::RecipeError;
 use super::quantities::text;
 use crate::cli::ReconstructArgs;
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::sink::{Compression, Dtype, OmeZarr};
 use crate::units::{Interval, parse_pair};
 use serde::{Deserialize, Serialize};
@@ -45,10 +46,7 @@ impl Values {
         let ignored =
             [("range", &args.range), ("percentile", &args.percentile)].into_iter().find(|flag| flag.1.is_some());
         if let (Some((flag, _)), false) = (ignored, dtype.is_integer()) {
-            return Err(Error::usage(format!(
-                "--{flag}: says which values become the smallest and largest integer, but {dtype} has the values as they are; \
-                 add --dtype u16 or u8, or leave --{flag} out"
-            )));
+            return Err(RecipeError::RangeOfFloats { flag, dtype }.into());
         }
         let scaling = match (text(&args.range), text(&args.percentile)) {
             (Some(range), _) => {
@@ -58,7 +56,7 @@ impl Values {
             (None, percentile) => {
                 let (low, high) = parse_pair(percentile.unwrap_or("0.1,99.9"), "--percentile")?;
                 if low < 0.0 || high > 100.0 {
-                    return Err(Error::usage(format!("--percentile: {low},{high} is not within 0,100")));
+                    return Err(RecipeError::PercentilesOutside { low, high }.into());
                 }
                 Scaling::Percentile(Interval { low, high })
             }
@@ -66,12 +64,12 @@ impl Values {
         if let Some(mask) = args.mask
             && !(mask.is_finite() && mask > 0.0)
         {
-            return Err(Error::usage(format!("--mask: {mask} is not a fraction above 0")));
+            return Err(RecipeError::MaskNotPositive { mask }.into());
         }
         if let Some(parts) = args.hdf5_parts
             && !(1..=MAX_PARTS).contains(&parts)
         {
-            return Err(Error::usage(format!("--hdf5-parts: {parts} is not a number from 1 to {MAX_PARTS}")));
+            return Err(RecipeError::PartsOutside { parts, most: MAX_PARTS }.into());
         }
         Ok(Values {
             dtype,

@@ -1,7 +1,8 @@
 //! Texts of flags, and the numbers with units in them.
 
+use super::errors::QuantityError;
 use crate::cli::Text;
-use crate::error::{Error, Result};
+use crate::error::Result;
 use std::time::Duration;
 
 /// Largest angle in degrees, either way; cosines of larger ones say little.
@@ -21,13 +22,11 @@ pub(super) fn text(value: &Option<Text>) -> Option<&str> {
 /// Reads a size in bytes: a number with an optional suffix K, M, G or T (powers of 1024).
 ///
 /// # Errors
-/// [`Error::Usage`] that names the flag.
+/// [`Error::Usage`](crate::error::Error::Usage) that names the flag.
 pub fn parse_size(text: &str, flag: &str) -> Result<u64> {
     match parse_size::Config::new().with_binary().parse_size(text.trim()) {
         Ok(size) if (1..=LARGEST_SIZE).contains(&size) => Ok(size),
-        _ => Err(Error::usage(format!(
-            "{flag}: `{text}` is not a size; write a number of bytes or one with K, M, G or T, such as 8G"
-        ))),
+        _ => Err(QuantityError::NotASize { flag: flag.into(), text: text.into() }.into()),
     }
 }
 
@@ -36,19 +35,15 @@ pub fn parse_time(text: &str, flag: &str) -> Result<Duration> {
     let seconds = text.trim().parse().ok().and_then(|seconds| Duration::try_from_secs_f64(seconds).ok());
     match seconds.or_else(|| humantime::parse_duration(text.trim()).ok()) {
         Some(time) if !time.is_zero() && time <= LONGEST_TIME => Ok(time),
-        _ => Err(Error::usage(format!(
-            "{flag}: `{text}` is not a time above 0 and up to 7 days; write it like 90s, 10m or 1h, a bare number is seconds"
-        ))),
+        _ => Err(QuantityError::NotATime { flag: flag.into(), text: text.into() }.into()),
     }
 }
 
 /// Checks an angle in degrees, or the default if none is given.
-pub(super) fn degrees(value: Option<f64>, flag: &str, default: f64) -> Result<f64> {
+pub(super) fn degrees(value: Option<f64>, flag: &'static str, default: f64) -> Result<f64> {
     match value.unwrap_or(default) {
-        angle if !angle.is_finite() => Err(Error::usage(format!("{flag}: {angle} is not a finite number"))),
-        angle if angle.abs() > MAX_ANGLE => {
-            Err(Error::usage(format!("{flag}: {angle:?} is not within -{MAX_ANGLE}..{MAX_ANGLE} degrees")))
-        }
+        angle if !angle.is_finite() => Err(QuantityError::NotFinite { flag, angle }.into()),
+        angle if angle.abs() > MAX_ANGLE => Err(QuantityError::AngleOutside { flag, angle, most: MAX_ANGLE }.into()),
         angle => Ok(angle),
     }
 }

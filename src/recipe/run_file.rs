@@ -1,12 +1,14 @@
 //! Run files: flags as keys of a TOML table.
 
-use super::conflicts::give_way;
+use super::conflicts::{give_way, given};
+use super::errors::RunFileError;
 use crate::cli::ReconstructArgs;
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::files::{excerpt, excerpt_of_lines, read_text_once};
 use crate::sink::Target;
 use crate::visible::Shown;
 use clap::CommandFactory;
+use std::fmt::Display;
 use std::path::Path;
 use std::sync::atomic::AtomicBool;
 
@@ -20,19 +22,16 @@ pub fn merge(flags: ReconstructArgs, stop: &AtomicBool) -> Result<ReconstructArg
         return Ok(flags);
     };
     let text = read_text_once(&path, "--config", stop)?;
-    let table: toml::Table = toml::from_str(&text).map_err(|e| {
-        Error::usage(format!("--config {}: {}", path.shown(), excerpt_of_lines(e.to_string().trim_end())))
-    })?;
-    check_keys(&table, &path)?;
-    let file: ReconstructArgs = toml::from_str(&text).map_err(|e| {
-        Error::usage(format!("--config {}: {}", path.shown(), excerpt_of_lines(e.to_string().trim_end())))
-    })?;
-
-    let to_table = |args: &ReconstructArgs| {
-        toml::Table::try_from(args).map_err(|e| Error::usage(format!("--config {}: {e}", path.shown())))
+    let malformed = |error: &dyn Display| RunFileError::Malformed {
+        path: path.shown().to_string(),
+        error: excerpt_of_lines(error.to_string().trim_end()),
     };
-    let mut merged = to_table(&file)?;
-    let over = to_table(&flags)?;
+    let table: toml::Table = toml::from_str(&text).map_err(|e| malformed(&e))?;
+    check_keys(&table, &path)?;
+    let file: ReconstructArgs = toml::from_str(&text).map_err(|e| malformed(&e))?;
+
+    let mut merged = toml::Table::try_from(&file).map_err(|e| malformed(&e))?;
+    let over = given(&flags)?;
     give_way(&mut merged, &over);
     if let Some(output) = &flags.output {
         // the record of an output of one format may be used for another
@@ -47,9 +46,7 @@ pub fn merge(flags: ReconstructArgs, stop: &AtomicBool) -> Result<ReconstructArg
         merged.remove("percentile");
     }
     merged.extend(over);
-    let mut args: ReconstructArgs = merged.try_into().map_err(|e: toml::de::Error| {
-        Error::usage(format!("--config {}: {}", path.shown(), excerpt_of_lines(&e.to_string())))
-    })?;
+    let mut args: ReconstructArgs = merged.try_into().map_err(|e: toml::de::Error| malformed(&e))?;
     args.config = flags.config;
     args.save_config = flags.save_config;
     args.dry_run = flags.dry_run;
@@ -92,11 +89,11 @@ fn check_keys(table: &toml::Table, path: &Path) -> Result<()> {
     let known = known_keys();
     for key in table.keys() {
         if key != FACTS && !known.contains(key) {
-            let hint = match nearest_key(key) {
-                Some(name) => format!("did you mean `{name}`?"),
-                None => "keys are the flags' names without dashes in front, see fbp reconstruct --help".into(),
-            };
-            return Err(Error::usage(format!("--config {}: unknown key `{}`; {hint}", path.shown(), excerpt(key))));
+            let (path, excerpt) = (path.shown().to_string(), excerpt(key).into_owned());
+            return Err(match nearest_key(key) {
+                Some(nearest) => RunFileError::MisspeltKey { path, key: excerpt, nearest }.into(),
+                None => RunFileError::UnknownKey { path, key: excerpt }.into(),
+            });
         }
     }
     Ok(())
@@ -104,6 +101,5 @@ fn check_keys(table: &toml::Table, path: &Path) -> Result<()> {
 
 /// Returns the merged flags as the text of a run file.
 pub fn run_file(args: &ReconstructArgs) -> Result<String> {
-    toml::to_string(args)
-        .map_err(|e| Error::usage(format!("the run cannot be written as TOML: {e}; leave --save-config out")))
+    toml::to_string(args).map_err(|e| RunFileError::Unwritable { error: e.into() }.into())
 }

@@ -1,5 +1,6 @@
 //! The scan: angles, projections and axis; and the grid of pixels of a slice.
 
+use super::errors::RecipeError;
 use super::quantities::{degrees, text};
 use super::{Ranges, Span};
 use crate::center::Method;
@@ -99,18 +100,19 @@ impl Center {
             return Ok(Center::Search(None));
         }
         if let Some(method) = text.strip_prefix("auto:") {
-            let method = method.parse().map_err(|e: Error| Error::usage(format!("--center: {e}")))?;
-            return Ok(Center::Search(Some(method)));
+            return match method.parse::<Method>() {
+                Ok(method) => Ok(Center::Search(Some(method))),
+                Err(error) => Err(RecipeError::UnknownMethod { error: error.into() }.into()),
+            };
         }
         let numbers: Option<Vec<f64>> = text.split(',').map(|part| part.trim().parse().ok()).collect();
         match numbers.as_deref() {
             Some([center]) if center.is_finite() => Ok(Center::At(*center)),
             Some([first, last]) if first.is_finite() && last.is_finite() => Ok(Center::Ends([*first, *last])),
-            _ => Err(Error::usage(format!(
-                "--center: `{text}` is not a finite number of bins, two of them (in the first and the last row), auto or \
-                 auto:METHOD ({})",
-                Method::ALL.map(Method::name).join(", ")
-            ))),
+            _ => {
+                let methods = Method::ALL.map(Method::name).join(", ");
+                Err(RecipeError::MalformedCenter { text: text.into(), methods }.into())
+            }
         }
     }
 }
@@ -123,9 +125,7 @@ impl ScanRecipe {
             None => {
                 let overall = degrees(args.overall_angle, "--overall-angle", 180.0)?;
                 if overall == 0.0 {
-                    return Err(Error::usage(
-                        "--overall-angle: 0 degrees is not a range; give the angular range of the scan, such as 180",
-                    ));
+                    return Err(RecipeError::NoAngularRange.into());
                 }
                 match input {
                     InputKind::Hdf5 if args.overall_angle.or(args.start_angle).is_none() => AngleSource::Hdf5,
@@ -158,7 +158,7 @@ impl SliceGrid {
         if let Some(size) = args.size
             && (size == 0 || size > MAX_SIZE)
         {
-            return Err(Error::usage(format!("--size: {size} is not within 1..={MAX_SIZE}")));
+            return Err(RecipeError::SizeOutside { size, most: MAX_SIZE }.into());
         }
         Ok(SliceGrid {
             size: args.size,

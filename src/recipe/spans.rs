@@ -1,5 +1,6 @@
 //! Ranges of slices and of projections.
 
+use super::errors::SpanError;
 use crate::error::{Error, Result};
 use serde::{Deserialize, Serialize};
 use serde_with::{DeserializeFromStr, SerializeDisplay};
@@ -34,32 +35,28 @@ impl FromStr for Span {
 impl Span {
     /// Parses a range; `A` alone is that one number, an open end extends to the last one.
     pub fn parse(text: &str, flag: &str) -> Result<Self> {
-        let wrong = |why: &str| {
-            Error::usage(format!("{flag}: `{text}` {why}; write A..B (without B), A..=B, A..B:STEP or one number"))
-        };
         if let (Some((start, end)), false) = (text.split_once(':'), text.contains("..")) {
             let (start, end) = (start.trim(), end.trim());
             let (last, step) = end.split_once(':').map_or((end, None), |(last, step)| (last.trim(), Some(step.trim())));
             let is_number = |part: &str| part.bytes().all(|byte| byte.is_ascii_digit());
-            let advice = match [start, last, step.unwrap_or_default()].into_iter().all(is_number) {
-                true => format!("{start}..{last}{}", step.map(|step| format!(":{step}")).unwrap_or_default()),
-                false => "A..B, or A..B:STEP with a step".to_owned(),
-            };
-            return Err(Error::usage(format!(
-                "{flag}: `{text}` has no `..`: a colon alone could mean a range or a step; write {advice}"
-            )));
+            let (flag, given) = (flag.to_owned(), text.to_owned());
+            if ![start, last, step.unwrap_or_default()].into_iter().all(is_number) {
+                return Err(SpanError::ColonBetweenWords { flag, text: given }.into());
+            }
+            let range = format!("{start}..{last}{}", step.map(|step| format!(":{step}")).unwrap_or_default());
+            return Err(SpanError::ColonBetweenNumbers { flag, text: given, range }.into());
         }
         let number = |part: &str| match part.trim().parse::<usize>() {
             // the number after it must exist, too
             Ok(value) if value < usize::MAX => Ok(value),
-            _ => Err(wrong("is not a range")),
+            _ => Err(SpanError::Malformed { flag: flag.into(), text: text.into() }),
         };
         let (range, step) = match text.split_once(':') {
             Some((range, step)) => (range, number(step)?),
             None => (text, 1),
         };
         if step == 0 {
-            return Err(wrong("has a step of 0"));
+            return Err(SpanError::NoStep { flag: flag.into(), text: text.into() }.into());
         }
         let (start, end) = match range.split_once("..") {
             None => {
@@ -77,7 +74,7 @@ impl Span {
             }
         };
         if end.is_some_and(|end| end <= start) {
-            return Err(wrong("is empty"));
+            return Err(SpanError::Empty { flag: flag.into(), text: text.into() }.into());
         }
         Ok(Span { start, end, step })
     }
@@ -86,10 +83,8 @@ impl Span {
     pub fn within(&self, length: usize, flag: &str, what: &str) -> Result<Vec<usize>> {
         let end = self.end.unwrap_or(length);
         if end > length || self.start >= end {
-            return Err(Error::usage(format!(
-                "{flag}: {}..{end} goes past the {length} {what}; give a range within 0..{length}",
-                self.start
-            )));
+            let (flag, items) = (flag.to_owned(), what.to_owned());
+            return Err(SpanError::PastEnd { flag, start: self.start, end, length, items }.into());
         }
         Ok((self.start..end).step_by(self.step).collect())
     }

@@ -1,9 +1,19 @@
 //! Encoding of values as samples.
 
-use crate::error::{Error, Result};
+use crate::error::{Result, messages};
 use crate::layout::SampleType;
 use serde::{Deserialize, Serialize};
 use strum::{Display, EnumString, IntoStaticStr, VariantArray};
+
+messages! {
+    /// What is wrong with the values that integers stand for.
+    enum SampleRangeError: Usage {
+        Unordered { low: f32, high: f32 } => "--range {low},{high}: expected two finite numbers, the smaller one first",
+        Missing =>
+            "--dtype u8 and u16 need the values that map to 0 and the largest integer";
+            "add --range MIN,MAX or --percentile LO,HI",
+    }
+}
 
 /// Type of a stored sample.
 #[derive(
@@ -74,13 +84,8 @@ impl Encoding {
         match (self.dtype, self.range) {
             (Dtype::F32 | Dtype::F16, _) => Ok((0.0, 1.0)),
             (_, Some((min, max))) if min.is_finite() && max.is_finite() && min < max => Ok((min, max)),
-            (_, Some((min, max))) => {
-                Err(Error::usage(format!("--range {min},{max}: expected two finite numbers, the smaller one first")))
-            }
-            (_, None) => Err(Error::usage(
-                "--dtype u8 and u16 need the values that map to 0 and the largest integer: \
-                 add --range MIN,MAX or --percentile LO,HI",
-            )),
+            (_, Some((low, high))) => Err(SampleRangeError::Unordered { low, high }.into()),
+            (_, None) => Err(SampleRangeError::Missing.into()),
         }
     }
 }

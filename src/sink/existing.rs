@@ -1,6 +1,7 @@
 //! Existing contents at the place of an output, and verification that files of slices are unchanged.
 
 use super::compression::Compression;
+use super::errors::SliceOutputError;
 use super::form::PageForm;
 use super::page::{OutputPage, Pixels};
 use super::request::OutputRequest;
@@ -51,14 +52,11 @@ impl<F: Fn(usize) -> PathBuf + Sync> StoredSlices for StoredTiffs<F> {
 
     fn read(&self, index: usize, out: &mut [f32]) -> Result<()> {
         let path = self.0(index);
-        let stack = Stack::open(&path.to_string_lossy(), "--output").map_err(|e| Error::Output(e.to_string()))?;
+        let stack = Stack::open(&path.to_string_lossy(), "--output").map_err(|e| Error::Output(e.into()))?;
         if stack.len() != 1 || stack.width() * stack.height() != out.len() {
-            return Err(Error::output(
-                &path,
-                format!("--output: is not one slice of {} pixels, as the run wrote it; run it again", out.len()),
-            ));
+            return Err(Error::output(&path, SliceOutputError::NotOneSlice { pixels: out.len() }));
         }
-        stack.read_rows(0, 0..stack.height(), out).map_err(|e| Error::Output(e.to_string()))
+        stack.read_rows(0, 0..stack.height(), out).map_err(|e| Error::Output(e.into()))
     }
 }
 
@@ -84,15 +82,12 @@ impl StoredSlices for StoredPages {
 
     fn read(&self, index: usize, out: &mut [f32]) -> Result<()> {
         let open = || Stack::open(&self.path.to_string_lossy(), "--output").map_err(|e| e.to_string());
-        let stack = self.stack.get_or_init(open).as_ref().map_err(|e| Error::Output(e.clone()))?;
+        let stack = self.stack.get_or_init(open).as_ref().map_err(|e| Error::Output(e.clone().into()))?;
         let (pages, pixels) = (self.run.len(), out.len());
         let page = self.run.binary_search(&index).ok();
         match page.filter(|_| stack.len() == pages && stack.width() * stack.height() == pixels) {
-            Some(page) => stack.read_rows(page, 0..stack.height(), out).map_err(|e| Error::Output(e.to_string())),
-            None => Err(Error::output(
-                &self.path,
-                format!("--output: is not {pages} slices of {pixels} pixels, as the run wrote them; run it again"),
-            )),
+            Some(page) => stack.read_rows(page, 0..stack.height(), out).map_err(|e| Error::Output(e.into())),
+            None => Err(Error::output(&self.path, SliceOutputError::OtherSlices { slices: pages, pixels })),
         }
     }
 }

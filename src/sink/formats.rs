@@ -1,5 +1,6 @@
 //! Formats of outputs, and which of them `--output` names.
 
+use super::errors::OutputSpecError;
 use super::multipage::parse_single;
 use super::separate::{parse_directory, parse_pattern};
 use super::spec::literal;
@@ -41,6 +42,6 @@ impl Target {
                 return Ok(target);
             }
         }
-        Err(Error::usage(format!("--output is empty, expected: {OUTPUT_FORMS}")))
+        Err(OutputSpecError::Empty { forms: OUTPUT_FORMS }.into())
     }
 }

@@ -5,6 +5,7 @@
 
 mod compression;
 mod encoding;
+mod errors;
 mod existing;
 mod file;
 mod form;

@@ -1,6 +1,7 @@
 //! A TIFF, or BigTIFF, with one page per slice.
 
 use super::compression::Compression;
+use super::errors::SliceOutputError;
 use super::existing::{StoredPages, StoredSlices};
 use super::file::{create, failed, finish};
 use super::form::PageForm;
@@ -82,10 +83,10 @@ impl OutputFormat for MultiPage {
     fn create(&self, slices: &[usize], overwrite: bool) -> Result<Box<dyn Sink>> {
         let path = &self.0.0;
         if slices.is_empty() {
-            return Err(Error::output(path, "there is no slice to write to this file; widen --rows"));
+            return Err(Error::output(path, SliceOutputError::NoSlices));
         }
         if path.is_dir() {
-            return Err(Error::output(path, "is a directory; choose the name of a file"));
+            return Err(Error::output(path, SliceOutputError::IsDirectory));
         }
         Ok(Box::new(MultiPageSink {
             path: path.clone(),
@@ -133,10 +134,8 @@ impl MultiPageSink {
         let path = &self.path;
         let Ok(page) = self.slices.binary_search(&index) else { return Ok(0) };
         if let Some(failure) = self.failure.get() {
-            return Err(Error::output(
-                path,
-                format!("slice {index} is not written, since the file failed before: {failure}; run again"),
-            ));
+            let error = failure.clone();
+            return Err(Error::output(path, SliceOutputError::FailedBefore { slice: index, error }));
         }
         let page_of_slice = OutputPage { form, pixels, slice: Some(index), number: None };
         let encoded = page_of_slice.encode(path)?;
@@ -154,7 +153,7 @@ impl MultiPageSink {
     fn directories(&self, form: &PageForm) -> Result<(u64, Vec<u8>)> {
         let (placed, pages) = (self.placed(), self.slices.len());
         let tiff = form.tiff(pages);
-        let missing = || Error::output(&self.path, "failed before it was complete; run again");
+        let missing = || Error::output(&self.path, SliceOutputError::Incomplete);
         let end = placed.iter().map(|page| page.as_ref().map(PlacedPage::end).ok_or_else(missing));
         let begin = aligned(end.collect::<Result<Vec<_>>>()?.into_iter().max().ok_or_else(missing)?);
         let mut bytes = Vec::new();
@@ -168,10 +167,7 @@ impl MultiPageSink {
             bytes.resize((next - begin) as usize, 0);
         }
         if !tiff.reaches(begin + bytes.len() as u64) {
-            return Err(Error::output(
-                &self.path,
-                "has more bytes than its offsets reach; choose a directory as --output",
-            ));
+            return Err(Error::output(&self.path, SliceOutputError::TooLarge));
         }
         Ok((begin, bytes))
     }

@@ -2,6 +2,7 @@
 
 use super::compression::Compression;
 use super::encoding::{Dtype, Encoding, nearest, outside};
+use super::errors::SliceOutputError;
 use super::file::{create, failed, finish};
 use super::form::PageForm;
 use super::stamp::{SliceDescription, digits, fraction};
@@ -230,10 +231,7 @@ impl<'a> OutputPage<'a> {
         };
         let sides = [width, height].map(u32::try_from);
         if n == 0 || width.checked_mul(height) != Some(n) || sides.iter().any(std::result::Result::is_err) {
-            return Err(Error::output(
-                path,
-                format!("{n} values do not make an image of {width}x{height}; please report this"),
-            ));
+            return Err(Error::output(path, SliceOutputError::ImageSize { values: n, width, height }));
         }
         let range = encoding.checked_range()?;
         let strip = self.form.rows_of_strip() * width;

@@ -1,5 +1,6 @@
 //! Separate TIFF files for the slices, in a directory or named by a pattern.
 
+use super::errors::{OutputSpecError, SliceOutputError};
 use super::file::create;
 use super::form::PageForm;
 use super::format::{OutputFormat, Sink};
@@ -33,7 +34,7 @@ pub(super) fn parse_directory(spec: &str) -> Result<Option<Target>> {
 
 /// Parses a specification with the slice number in its last part: a printf pattern of file names.
 pub(super) fn parse_pattern(spec: &str) -> Result<Option<Target>> {
-    let wrong = |why: &str| Error::usage(format!("--output {spec}: {why}; write it like 'out/r-%05i.tif'"));
+    let wrong = |why: fn(String) -> OutputSpecError| Error::from(why(spec.to_owned()));
     let (directory, name) = split(spec);
     let mut prefix = String::new();
     // smallest number of digits of the slice number, and the text after it
@@ -50,21 +51,25 @@ pub(super) fn parse_pattern(spec: &str) -> Result<Option<Target>> {
         let (width, after) = after
             .split_once(['i', 'd'])
             .filter(|(width, _)| width.chars().all(|c| c.is_ascii_digit()))
-            .ok_or_else(|| wrong("expected %i, %d or %05i for the number of the slice, or %% for a percent sign"))?;
+            .ok_or_else(|| wrong(|spec| OutputSpecError::Placeholder { spec }))?;
         let digits = match width {
             "" => 1,
-            w if w.starts_with('0') => w.parse().ok().filter(|&n| n <= 20).ok_or_else(|| wrong("too many digits"))?,
-            _ => return Err(wrong("pad the number with zeros, not with blanks")),
+            w if w.starts_with('0') => w
+                .parse()
+                .ok()
+                .filter(|&n| n <= 20)
+                .ok_or_else(|| wrong(|spec| OutputSpecError::TooManyDigits { spec }))?,
+            _ => return Err(wrong(|spec| OutputSpecError::Blanks { spec })),
         };
         if number.replace((digits, String::new())).is_some() {
-            return Err(wrong("expected the number of the slice once"));
+            return Err(wrong(|spec| OutputSpecError::SecondNumber { spec }));
         }
         rest = after;
     }
     let Some((digits, suffix)) = number else { return Ok(None) };
     let suffix = suffix + rest;
     if !is_tiff(&suffix) {
-        return Err(wrong("the name must end in .tif or .tiff"));
+        return Err(wrong(|spec| OutputSpecError::NotTiff { spec }));
     }
     let directory = match directory {
         "" => ".".into(),
@@ -168,9 +173,7 @@ impl SeparateSink {
         let Ok(place) = self.files.binary_search_by_key(&index, |(index, _)| *index) else { return Ok(0) };
         let path = &self.files[place].1;
         if !self.overwrite && path.exists() {
-            let why =
-                format!("slice {index} was created in the meantime; is another run writing to the same --output?");
-            return Err(Error::output(path, why));
+            return Err(Error::output(path, SliceOutputError::SliceCreated { slice: index }));
         }
         OutputPage { form, pixels, slice: Some(index), number: None }.write_file(path)
     }

@@ -1,11 +1,13 @@
 //! Place and format of an output.
 
 use super::compression::Compression;
+use super::errors::{OutputSpecError, SliceOutputError};
 use super::existing::{Origin, StoredSlices};
 use super::format::{OutputFormat, Sink};
 use super::stamp::PageContent;
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, messages};
 use crate::files::{OutputKind, name_of_temporary};
+use crate::visible::Shown;
 use rayon::prelude::*;
 use serde_with::{DeserializeFromStr, SerializeDisplay};
 use std::collections::HashSet;
@@ -13,6 +15,15 @@ use std::fmt::{self, Display};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+
+messages! {
+    /// What remains of a run that was stopped by a signal.
+    enum StoppedOutputError: Interrupted {
+        SlicesStay =>
+            "interrupted: every slice written is complete"; "run again with --resume to reconstruct the others",
+        NothingStays { path: String } => "interrupted: {path} is not written"; "run again",
+    }
+}
 
 /// Place and format of the slices.
 #[derive(Clone, Debug, SerializeDisplay, DeserializeFromStr)]
@@ -76,9 +87,9 @@ impl Target {
         if known.contains(&compression) {
             return Ok(());
         }
-        let known: Vec<_> = known.iter().map(Compression::to_string).collect();
-        let why = self.0.why_not_others();
-        Err(Error::usage(format!("--compression: {self} cannot have {compression}{why}; give {}", known.join(" or "))))
+        let known = known.iter().map(Compression::to_string).collect::<Vec<_>>().join(" or ");
+        let (output, why) = (self.to_string(), self.0.why_not_others());
+        Err(OutputSpecError::OtherCompression { output, compression, why, known }.into())
     }
 
     /// Reports whether `flag`, given without dashes, is the flag that concerns only files of this format.
@@ -98,17 +109,11 @@ impl Target {
             inputs.contains(directory) || self.fills_directory() && inputs.iter().any(holds)
         };
         if !self.one_file() && self.directory().canonicalize().is_ok_and(|directory| among(&directory)) {
-            return Err(Error::output(
-                self.directory(),
-                "--output: has files of the input, and slices beside them would be taken for its pages; choose another --output",
-            ));
+            return Err(Error::output(self.directory(), SliceOutputError::BesideInput));
         }
         let within: HashSet<_> = inputs.iter().flat_map(|path| path.ancestors()).collect();
         match self.0.replaced(run).into_iter().find(|path| path.canonicalize().is_ok_and(|p| within.contains(&*p))) {
-            Some(path) => Err(Error::output(
-                &path,
-                "--output: is a file of the input, or has the input in it; choose another --output",
-            )),
+            Some(path) => Err(Error::output(&path, SliceOutputError::OverInput)),
             None => Ok(()),
         }
     }
@@ -145,15 +150,12 @@ impl Target {
         let Some((slice, origin)) = found.find_first(|(_, origin)| !may_go(*origin)) else { return Ok(()) };
         let path = self.path_of(slice);
         let what = match origin {
-            Origin::Torn => "is damaged, and nothing says that fbp wrote it",
-            Origin::Own(PageContent::Slices) => "has slices that fbp reconstructed, not pages",
-            Origin::Own(PageContent::Pages) => "has pages that fbp wrote, not slices of a run",
-            Origin::Foreign | Origin::Nothing => "was not written by fbp",
+            Origin::Torn => SliceOutputError::Torn,
+            Origin::Own(PageContent::Slices) => SliceOutputError::OwnSlices,
+            Origin::Own(PageContent::Pages) => SliceOutputError::OwnPages,
+            Origin::Foreign | Origin::Nothing => SliceOutputError::Foreign,
         };
-        Err(Error::output(
-            &path,
-            format!("--output: {what}; it is never replaced: choose another --output, or move it away"),
-        ))
+        Err(Error::output(&path, what))
     }
 
     /// Prepares to write slices; see [`OutputFormat::create`].
@@ -173,12 +175,10 @@ impl Target {
 
     /// Returns the error of a run that was stopped by a signal.
     pub fn interrupted(&self) -> Error {
-        Error::Interrupted(match self.resumable() {
-            true => {
-                "interrupted: every slice written is complete; run again with --resume to reconstruct the others".into()
-            }
-            false => format!("interrupted: {} is not written; run again", self.path_of(0).display()),
-        })
+        match self.resumable() {
+            true => StoppedOutputError::SlicesStay.into(),
+            false => StoppedOutputError::NothingStays { path: self.path_of(0).shown() }.into(),
+        }
     }
 
     /// Creates the directory that contains the files.
@@ -187,9 +187,7 @@ impl Target {
     /// [`Error::Output`] when it cannot be created.
     pub fn make_directory(&self) -> Result<()> {
         let directory = self.directory();
-        fs::create_dir_all(directory).map_err(|e| {
-            Error::output(directory, format!("cannot create this directory: {e}; choose another --output"))
-        })
+        fs::create_dir_all(directory).map_err(|error| Error::output(directory, SliceOutputError::Directory { error }))
     }
 
     /// Reports whether there is any slice or, in a directory, any file except the run record.

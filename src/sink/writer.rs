@@ -1,6 +1,7 @@
 //! Writing the slices of a run, each once, without overwriting other files.
 
 use super::encoding::Encoding;
+use super::errors::SliceOutputError;
 use super::existing::SliceState;
 use super::format::Sink;
 use super::page::Pixels;
@@ -85,7 +86,7 @@ impl SliceWriter {
             target.check_replaceable(indices, storage.content)?;
         }
         if let Some((path, what)) = occupied(&target, indices, present)? {
-            return Err(Error::output(&path, format!("{what}; add --overwrite or choose another --output")));
+            return Err(Error::output(&path, what));
         }
         let request = OutputRequest::new((width, height), storage, indices.to_vec(), software);
         let sink = target.create(indices, present == AllowedContents::Anything)?;
@@ -183,11 +184,13 @@ impl SliceWriter {
 
     /// Returns the position in the list of a slice that may be written now: announced, and not written yet.
     fn free_place(&self, index: usize) -> Result<usize> {
-        let wrong = |why: &str| {
-            Error::output(&self.path_of(index), format!("slice {index} {why}; please report this bug in fbp"))
-        };
-        let place = self.indices.binary_search(&index).map_err(|_| wrong("was not announced"))?;
-        if self.written()[place] { Err(wrong("was written already")) } else { Ok(place) }
+        let wrong = |why: SliceOutputError| Error::output(&self.path_of(index), why);
+        let place = self.indices.binary_search(&index);
+        let place = place.map_err(|_| wrong(SliceOutputError::NotAnnounced { slice: index }))?;
+        match self.written()[place] {
+            true => Err(wrong(SliceOutputError::WrittenBefore { slice: index })),
+            false => Ok(place),
+        }
     }
 
     /// Returns the file that contains slice `index`.
@@ -210,18 +213,21 @@ impl SliceWriter {
         let written = self.written();
         let missing = written.iter().filter(|done| !**done).count();
         if let Some(first) = written.iter().position(|done| !done) {
-            return Err(Error::output(
-                &self.path_of(self.indices[first]),
-                format!("{missing} of {} slices were not written; run again with --resume", self.indices.len()),
-            ));
+            let path = self.path_of(self.indices[first]);
+            let slices = self.indices.len();
+            return Err(Error::output(&path, SliceOutputError::MissingSlices { missing, slices }));
         }
         drop(written);
         self.sink.finish(&self.request)
     }
 }
 
-/// Returns the path of an existing file that prevents writing, and a message.
-fn occupied(target: &Target, indices: &[usize], present: AllowedContents) -> Result<Option<(PathBuf, String)>> {
+/// Returns the path of an existing file that prevents writing, and what is wrong with it.
+fn occupied(
+    target: &Target,
+    indices: &[usize],
+    present: AllowedContents,
+) -> Result<Option<(PathBuf, SliceOutputError)>> {
     let others = match present {
         AllowedContents::Anything => return Ok(None),
         AllowedContents::Slices(others) => others,
@@ -230,16 +236,15 @@ fn occupied(target: &Target, indices: &[usize], present: AllowedContents) -> Res
     if target.fills_directory() {
         let directory = target.directory();
         let others: HashSet<_> = others.iter().map(|&i| target.path_of(i)).collect();
-        let cannot = |e| Error::output(directory, format!("cannot be listed: {e}; check its permissions"));
+        let cannot = |error| Error::output(directory, SliceOutputError::Unlisted { error });
         for entry in fs::read_dir(directory).map_err(cannot)? {
             let path = entry.map_err(cannot)?.path();
             let name = path.file_name().unwrap_or_default().to_string_lossy();
             if !name.starts_with('.') && !others.contains(&path) && path != target.record() {
+                let name = name.into_owned();
                 let what = match present {
-                    AllowedContents::Slices(_) => {
-                        format!("the directory contains {name}, which is not a slice of this run")
-                    }
-                    _ => format!("the directory is not empty (it contains {name})"),
+                    AllowedContents::Slices(_) => SliceOutputError::OtherFile { name },
+                    _ => SliceOutputError::NotEmpty { name },
                 };
                 return Ok(Some((directory.to_owned(), what)));
             }
@@ -247,14 +252,10 @@ fn occupied(target: &Target, indices: &[usize], present: AllowedContents) -> Res
     }
     let unfinished = target.unfinished_slices()?;
     if unfinished > 0 && present == AllowedContents::Nothing {
-        let path = target.path_of(0);
-        return Ok(Some((
-            path,
-            format!("is an unfinished run with {unfinished} slices; add --resume to go on with it"),
-        )));
+        return Ok(Some((target.path_of(0), SliceOutputError::Unfinished { slices: unfinished })));
     }
     // a single file prevents writing, whatever its slices are
     let indices = if target.one_file() { &[0] } else { indices };
     let there = indices.iter().map(|&i| target.path_of(i)).find(|path| path.symlink_metadata().is_ok());
-    Ok(there.map(|path| (path, "exists already".to_owned())))
+    Ok(there.map(|path| (path, SliceOutputError::Exists)))
 }

@@ -1,15 +1,24 @@
 //! Input files, and detection of changes since they were opened.
 
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, messages};
 use crate::files::open_regular;
 use crate::visible::Shown;
 use std::fmt::Display;
 use std::fs::File;
+use std::io;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-/// Result with a message about a file, to which the caller adds the name.
-pub(super) type FileResult<T> = Result<T, String>;
+messages! {
+    /// What is wrong with a file of the input, whatever its format.
+    pub(super) enum InputFileError: Input {
+        Unreadable { error: io::Error } => "cannot be read: {error}"; "check the path and the permissions",
+        BecameShorter => "became shorter while it was read"; "run again when nothing writes to it",
+        Changed => "has changed since this run began"; "run again when nothing writes to it",
+        Resized { before: u64, now: u64 } =>
+            "had {before} bytes and has {now} now"; "run again when nothing writes to it",
+    }
+}
 
 /// Number of files that a run may open in addition to those of a stack.
 const OTHER_FILES: u64 = 256;
@@ -23,7 +32,7 @@ pub(super) fn may_stay_open(files: usize) -> bool {
 
 /// Returns an error about a file; `flag` is the flag that named it.
 pub(super) fn bad(flag: &str, path: &Path, message: impl Display) -> Error {
-    Error::Input(format!("{flag}: {}: {message}", path.shown()))
+    Error::Input(format!("{flag}: {}: {message}", path.shown()).into())
 }
 
 /// Returns the name of a file without its directories.
@@ -52,14 +61,14 @@ pub(super) struct FileState {
 
 /// Opens a file and returns its present state.
 pub(super) fn open_plain(path: &Path, flag: &str) -> Result<(File, FileState)> {
-    let cannot = |e| bad(flag, path, format!("cannot be read: {e}; check the path and the permissions"));
+    let cannot = |error| bad(flag, path, InputFileError::Unreadable { error });
     let file = open_regular(path).map_err(cannot)?;
     let state = FileState::of(&file).map_err(cannot)?;
     Ok((file, state))
 }
 
 impl FileState {
-    pub fn of(file: &File) -> std::io::Result<FileState> {
+    pub fn of(file: &File) -> io::Result<FileState> {
         let meta = file.metadata()?;
         Ok(FileState { bytes: meta.len(), changed: (meta.mtime(), meta.mtime_nsec()) })
     }
@@ -97,7 +106,7 @@ impl InputFiles {
     /// # Errors
     /// [`Error::Input`] with the message of `read`, or when the file cannot be opened or has changed since the run
     /// began.
-    pub fn read(&self, index: usize, read: impl FnOnce(&File) -> Result<(), String>) -> Result<()> {
+    pub fn read<E: Display>(&self, index: usize, read: impl FnOnce(&File) -> Result<(), E>) -> Result<()> {
         let (path, (before, handle)) = (&self.paths[index], &self.states[index]);
         let opened;
         let file = match handle {
@@ -109,15 +118,13 @@ impl InputFiles {
         };
         let done = read(file);
         // after `read`, so that no write can come in between
-        let now = FileState::of(file)
-            .map_err(|e| bad(&self.flag, path, format!("cannot be read: {e}; check the path and the permissions")))?;
+        let now = FileState::of(file).map_err(|error| bad(&self.flag, path, InputFileError::Unreadable { error }))?;
         if now != *before {
-            let message = match now.bytes == before.bytes {
-                true => "has changed since this run began".to_owned(),
-                false => format!("had {} bytes and has {} now", before.bytes, now.bytes),
+            let wrong = match now.bytes == before.bytes {
+                true => InputFileError::Changed,
+                false => InputFileError::Resized { before: before.bytes, now: now.bytes },
             };
-            let message = format!("{message}; is something writing to it? Run again when it is complete");
-            return Err(bad(&self.flag, path, message));
+            return Err(bad(&self.flag, path, wrong));
         }
         done.map_err(|e| bad(&self.flag, path, e))
     }

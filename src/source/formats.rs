@@ -3,9 +3,18 @@
 use super::tiff::TiffPages;
 use super::zarr::{ZarrFrames, is_zarr};
 use super::{RawVolume, Stack, edf, hdf5, npy};
-use crate::error::{Error, Result};
+use crate::error::{Result, messages};
 use crate::memory;
 use std::path::Path;
+
+messages! {
+    /// What is wrong with `--order-by`.
+    enum OrderByError: Usage {
+        OtherFormat { flag: String, spec: String, format: &'static str } =>
+            "--order-by: is about the names of TIFF and EDF files, but {flag} {spec} is {format}";
+            "leave --order-by out",
+    }
+}
 
 impl Stack {
     /// Opens `spec`: a directory (its `*.tif` and `*.tiff`), a glob, `list FILE` with a path a line, or one TIFF of any
@@ -13,9 +22,9 @@ impl Stack {
     /// ([`RAW_FORM`](super::RAW_FORM)). `flag` is used in messages, for example `--sinograms`.
     ///
     /// # Errors
-    /// [`Error::Input`] when there are no files, a file is not a TIFF, is damaged or truncated, when pages differ in
-    /// size or sample type, when a file of the directory or glob is not named like the others, or when names have
-    /// several orders; [`Error::Usage`] for a malformed glob.
+    /// [`Error::Input`](crate::error::Error::Input) when there are no files, a file is not a TIFF, is damaged or
+    /// truncated, when pages differ in size or sample type, when a file of the directory or glob is not named like the
+    /// others, or when names have several orders; [`Error::Usage`](crate::error::Error::Usage) for a malformed glob.
     pub fn open(spec: &str, flag: &str) -> Result<Stack> {
         Stack::open_within(spec, flag, memory::available() / 2)
     }
@@ -32,12 +41,11 @@ impl Stack {
     /// that the user has chosen as their order.
     ///
     /// # Errors
-    /// The errors of [`open`](Self::open), and [`Error::Usage`] for formats without a choice of the order.
+    /// The errors of [`open`](Self::open), and [`Error::Usage`](crate::error::Error::Usage) for formats without a
+    /// choice of the order.
     pub fn open_by(spec: &str, flag: &str, memory: u64, by: Option<usize>) -> Result<Stack> {
         if let (Some(_), Some(format)) = (by, Stack::other_format(spec).filter(|_| !edf::is_edf(spec))) {
-            return Err(Error::usage(format!(
-                "--order-by: is about the names of TIFF and EDF files, but {flag} {spec} is {format}; leave --order-by out"
-            )));
+            return Err(OrderByError::OtherFormat { flag: flag.into(), spec: spec.into(), format }.into());
         }
         if let Some((file, dataset)) = hdf5::dataset_path(spec) {
             return hdf5::stack(file, dataset, flag, memory);

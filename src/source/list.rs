@@ -1,11 +1,22 @@
 //! Text files that list the files of a stack: `list FILE` in place of a path.
 
 use super::files::bad;
-use crate::error::Result;
+use crate::error::{Result, messages};
 use crate::files::{excerpt, read_text};
+use crate::visible::Shown;
 use std::collections::HashSet;
 use std::io;
 use std::path::{Path, PathBuf, absolute};
+
+messages! {
+    /// What is wrong with a text file that lists files.
+    enum FileListError: Input {
+        Unreadable { error: io::Error } => "cannot be read: {error}"; "check the path",
+        NotAPath { line: String } => "has the line `{line}`, which is no path"; "write one path a line",
+        NamedTwice { path: String } => "names {path} twice"; "name every file once",
+        Empty => "names no file"; "write one path a line",
+    }
+}
 
 /// Longest path that the system accepts, in bytes.
 const MAX_PATH: usize = 4095;
@@ -23,23 +34,20 @@ pub fn list_file(spec: &str) -> Option<&Path> {
 /// and those that begin with `#` are skipped.
 pub(super) fn listed(spec: &str, flag: &str) -> Result<Vec<PathBuf>> {
     let list = list_file(spec).unwrap_or(Path::new(spec));
-    let text = read_text(list).map_err(|e| bad(flag, list, format!("cannot be read: {e}; check the path")))?;
+    let wrong = |why: FileListError| bad(flag, list, why);
+    let text = read_text(list).map_err(|error| wrong(FileListError::Unreadable { error }))?;
     let folder = list.parent().unwrap_or(Path::new(""));
     if let Some(long) = text.lines().find(|line| line.len() > MAX_PATH) {
-        return Err(bad(
-            flag,
-            list,
-            format!("has the line `{}`, which is no path; write one path a line", excerpt(long)),
-        ));
+        return Err(wrong(FileListError::NotAPath { line: excerpt(long).into() }));
     }
     let lines = text.lines().map(str::trim_end).filter(|line| !line.is_empty() && !line.starts_with('#'));
     let paths: Vec<PathBuf> = lines.map(|line| folder.join(line)).collect();
     let mut seen = HashSet::new();
     if let Some(twice) = paths.iter().find(|path| !seen.insert(*path)) {
-        return Err(bad(flag, list, format!("names {} twice; name every file once", twice.display())));
+        return Err(wrong(FileListError::NamedTwice { path: twice.shown() }));
     }
     match paths.is_empty() {
-        true => Err(bad(flag, list, "names no file; write one path a line")),
+        true => Err(wrong(FileListError::Empty)),
         false => Ok(paths),
     }
 }

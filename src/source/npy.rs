@@ -4,10 +4,11 @@ use super::SampleType;
 use super::files::{InputFiles, bad, open_plain};
 use super::frames::{MAX_PIXELS, MAX_SIDE};
 use super::plain::PlainFrames;
-use crate::error::Result;
+use crate::error::{BoxedError, Result, messages};
 use crate::files::{NpyHeader, OWN_END};
 use crate::remark::Remark;
 use std::fs::File;
+use std::io;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
 
@@ -15,6 +16,26 @@ use std::path::Path;
 const MAX_HEADER: u64 = 1 << 16;
 /// Largest number of frames.
 const MAX_FRAMES: usize = 1 << 20;
+
+messages! {
+    /// What is wrong with a NumPy file of frames.
+    enum NpyInputError: Input {
+        Unreadable { error: io::Error } => "cannot be read: {error}"; "check the path",
+        Truncated { frames: usize, width: usize, height: usize, sample: SampleType, needed: u64, bytes: u64 } =>
+            "is truncated: {frames} frames of {width}x{height} pixels, {sample}, need {needed} bytes, the file has \
+             {bytes}";
+            "copy it again",
+        Dimensions { count: usize } =>
+            "is an array of {count} dimensions, expected [frame][row][bin]"; "save it again with numpy.reshape",
+        FortranOrder => "is in Fortran order"; "save numpy.ascontiguousarray of it",
+        Shape { frames: usize, height: usize, width: usize } =>
+            "has the shape {frames} x {height} x {width}, not 1 to {MAX_SIDE} a side, {MAX_PIXELS} pixels and \
+             {MAX_FRAMES} frames";
+            "save a part of it",
+        ValueType { kind: String } =>
+            "has values of type {kind}, expected whole or real numbers"; "save them as float32",
+    }
+}
 
 /// Reports whether a path has the ending of a NumPy file.
 pub(super) fn is_npy(spec: &str) -> bool {
@@ -28,9 +49,9 @@ pub(super) fn is_npy(spec: &str) -> bool {
 pub(super) fn open(spec: &str, flag: &str) -> Result<PlainFrames> {
     let path = Path::new(spec).to_owned();
     let (file, state) = open_plain(&path, flag)?;
-    let look = || -> Result<(NpyHeader, Form), String> {
+    let look = || -> Result<(NpyHeader, Form), BoxedError> {
         let mut head = vec![0; state.bytes.min(MAX_HEADER) as usize];
-        file.read_exact_at(&mut head, 0).map_err(|e| format!("cannot be read: {e}; check the path"))?;
+        file.read_exact_at(&mut head, 0).map_err(|error| NpyInputError::Unreadable { error })?;
         let header = NpyHeader::parse(&head)?;
         let form = form(&header)?;
         Ok((header, form))
@@ -41,11 +62,8 @@ pub(super) fn open(spec: &str, flag: &str) -> Result<PlainFrames> {
     // no overflow: at most 2^31 pixels of 8 bytes, 2^20 times
     let end = header.start as u64 + frame * frames as u64;
     if end > state.bytes {
-        let why = format!(
-            "is truncated: {frames} frames of {width}x{height} pixels, {sample}, need {end} bytes, the file has {}; copy it again",
-            state.bytes
-        );
-        return Err(bad(flag, &path, why));
+        let bytes = state.bytes;
+        return Err(bad(flag, &path, NpyInputError::Truncated { frames, width, height, sample, needed: end, bytes }));
     }
     let rest = state.bytes - end;
     let remarks = match rest > 0 && !is_own(&file, state.bytes) {
@@ -73,27 +91,19 @@ struct Form {
     big_endian: bool,
 }
 
-fn form(header: &NpyHeader) -> Result<Form, String> {
+fn form(header: &NpyHeader) -> Result<Form, NpyInputError> {
     let (frames, height, width) = match header.shape[..] {
         [height, width] => (1, height, width),
         [frames, height, width] => (frames, height, width),
-        _ => {
-            let sides = header.shape.len();
-            return Err(format!(
-                "is an array of {sides} dimensions, expected [frame][row][bin]; save it again with numpy.reshape"
-            ));
-        }
+        _ => return Err(NpyInputError::Dimensions { count: header.shape.len() }),
     };
     if header.fortran_order {
-        return Err("is in Fortran order; save numpy.ascontiguousarray of it".into());
+        return Err(NpyInputError::FortranOrder);
     }
     let shapes = [frames, height, width];
     let fits = width.max(height) as u64 <= MAX_SIDE && (width * height) as u64 <= MAX_PIXELS && frames <= MAX_FRAMES;
     if shapes.contains(&0) || !fits {
-        return Err(format!(
-            "has the shape {frames} x {height} x {width}, not 1 to {MAX_SIDE} a side, {MAX_PIXELS} pixels and {MAX_FRAMES} \
-             frames; save a part of it"
-        ));
+        return Err(NpyInputError::Shape { frames, height, width });
     }
     let sample = match header.kind.get(1..).unwrap_or_default() {
         "u1" => SampleType::U8,
@@ -107,10 +117,7 @@ fn form(header: &NpyHeader) -> Result<Form, String> {
         "f2" => SampleType::F16,
         "f4" => SampleType::F32,
         "f8" => SampleType::F64,
-        _ => {
-            let kind = &header.kind;
-            return Err(format!("has values of type {kind}, expected whole or real numbers; save them as float32"));
-        }
+        _ => return Err(NpyInputError::ValueType { kind: header.kind.clone() }),
     };
     Ok(Form { frames, height, width, sample, big_endian: header.kind.starts_with('>') })
 }

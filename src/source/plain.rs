@@ -1,11 +1,12 @@
 //! Frames whose samples are stored contiguously in files: raw volumes and EDF.
 
 use super::convert::to_f32;
-use super::files::InputFiles;
+use super::files::{InputFileError, InputFiles};
 use super::frames::{Frames, as_f32};
 use super::{SampleType, StoredSamples};
 use crate::error::Result;
 use crate::remark::Remark;
+use std::io::ErrorKind;
 use std::ops::Range;
 use std::os::unix::fs::FileExt;
 use std::path::PathBuf;
@@ -32,11 +33,9 @@ impl PlainFrames {
         let (file, offset) = self.places[frame];
         let at = offset + ((rows.start * self.size.0) * self.sample.bytes() + from) as u64;
         self.files.read(file, |file| {
-            file.read_exact_at(out, at).map_err(|e| match e.kind() {
-                std::io::ErrorKind::UnexpectedEof => {
-                    "became shorter while it was read; run again when nothing writes to it".to_owned()
-                }
-                _ => format!("cannot be read: {e}; check the path and the permissions"),
+            file.read_exact_at(out, at).map_err(|error| match error.kind() {
+                ErrorKind::UnexpectedEof => InputFileError::BecameShorter,
+                _ => InputFileError::Unreadable { error },
             })
         })
     }

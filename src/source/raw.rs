@@ -4,7 +4,7 @@ use super::SampleType;
 use super::files::{InputFiles, bad, open_plain};
 use super::frames::{MAX_PIXELS, MAX_SIDE};
 use super::plain::PlainFrames;
-use crate::error::{Error, Result};
+use crate::error::{Result, messages};
 use crate::remark::Remark;
 use std::path::{Path, PathBuf};
 
@@ -12,6 +12,32 @@ use std::path::{Path, PathBuf};
 const MAX_FRAMES: u64 = 1 << 20;
 /// Form of the word that describes a raw volume, for messages.
 pub const RAW_FORM: &str = "FILE,WxHxN,TYPE[,OFFSET] such as scan.raw,2048x1024x1800,u16le,512";
+
+messages! {
+    /// What is wrong with a word that describes a raw volume.
+    enum RawWordError: Usage {
+        OtherForm { flag: String, word: String } =>
+            "{flag} {word}: does not describe a raw volume"; "expected {RAW_FORM}",
+        Offset { flag: String, word: String, offset: String } =>
+            "{flag} {word}: {offset} is not a number of bytes"; "expected {RAW_FORM}",
+        SampleType { flag: String, word: String, name: String } =>
+            "{flag} {word}: {name} is not a type: u8, i8, or u16, i16, u32, i32, u64, i64, f16, f32, f64 with le or be";
+            "expected {RAW_FORM}",
+        Size { flag: String, word: String, width: u64, height: u64, frames: u64 } =>
+            "{flag} {word}: {width}x{height}x{frames} is not 1 to {MAX_SIDE} a side, {MAX_PIXELS} pixels and \
+             {MAX_FRAMES} frames";
+            "expected {RAW_FORM}",
+    }
+}
+
+messages! {
+    /// What is wrong with the file of a raw volume.
+    enum RawFileError: Input {
+        TooShort { bytes: u64, frames: u64, width: u64, height: u64, sample: SampleType, offset: u64 } =>
+            "has {bytes} bytes, too few for {frames} frames of {width}x{height} pixels, {sample}, from byte {offset}";
+            "correct the numbers behind its name, or copy it again",
+    }
+}
 
 /// Description of a file without a header, as a word gives it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -34,21 +60,24 @@ impl RawVolume {
     /// Parses a word; `flag` is used in messages.
     ///
     /// # Errors
-    /// [`Error::Usage`] if the word does not describe a raw volume.
+    /// [`Error::Usage`](crate::error::Error::Usage) if the word does not describe a raw volume.
     pub fn parse(word: &str, flag: &str) -> Result<RawVolume> {
-        let wrong = |why: String| Error::usage(format!("{flag} {word}: {why}; expected {RAW_FORM}"));
-        let (file, sides, kind, offset) =
-            split(word).ok_or_else(|| wrong("does not describe a raw volume".to_owned()))?;
-        let offset = offset.parse().map_err(|_| wrong(format!("{offset} is not a number of bytes")))?;
-        let (sample, big_endian) = sample_type(kind).ok_or_else(|| {
-            wrong(format!("{kind} is not a type: u8, i8, or u16, i16, u32, i32, u64, i64, f16, f32, f64 with le or be"))
-        })?;
+        let [flag, word] = [flag, word].map(str::to_owned);
+        let Some((file, sides, kind, offset)) = split(&word) else {
+            return Err(RawWordError::OtherForm { flag, word }.into());
+        };
+        let Ok(offset) = offset.parse() else {
+            let offset = offset.to_owned();
+            return Err(RawWordError::Offset { flag, word, offset }.into());
+        };
+        let Some((sample, big_endian)) = sample_type(kind) else {
+            let name = kind.to_owned();
+            return Err(RawWordError::SampleType { flag, word, name }.into());
+        };
         let [width, height, frames] = sides;
         let too_large = width > MAX_SIDE || height > MAX_SIDE || frames > MAX_FRAMES || width * height > MAX_PIXELS;
         if sides.contains(&0) || too_large {
-            return Err(wrong(format!(
-                "{width}x{height}x{frames} is not 1 to {MAX_SIDE} a side, {MAX_PIXELS} pixels and {MAX_FRAMES} frames"
-            )));
+            return Err(RawWordError::Size { flag, word, width, height, frames }.into());
         }
         Ok(RawVolume { file: file.into(), sides, sample, big_endian, offset })
     }
@@ -56,7 +85,7 @@ impl RawVolume {
     /// Opens the file and checks its size.
     ///
     /// # Errors
-    /// [`Error::Input`] when the file cannot be read or is too short.
+    /// [`Error::Input`](crate::error::Error::Input) when the file cannot be read or is too short.
     pub(super) fn open(self, flag: &str) -> Result<PlainFrames> {
         let RawVolume { file: path, sides: [width, height, frames], sample, big_endian, offset } = self;
         let (file, state) = open_plain(&path, flag)?;
@@ -64,11 +93,8 @@ impl RawVolume {
         // no overflow: at most 2^31 pixels of 8 bytes, 2^20 times
         let end = offset.checked_add(frame * frames);
         if end.is_none_or(|end| end > state.bytes) {
-            let why = format!(
-                "has {} bytes, too few for {frames} frames of {width}x{height} pixels, {sample}, from byte {offset}",
-                state.bytes
-            );
-            return Err(bad(flag, &path, why));
+            let bytes = state.bytes;
+            return Err(bad(flag, &path, RawFileError::TooShort { bytes, frames, width, height, sample, offset }));
         }
         let end = end.unwrap_or(state.bytes);
         let rest = state.bytes - end;

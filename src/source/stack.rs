@@ -4,12 +4,20 @@ use super::binning::{Binning, Means};
 use super::files::short_names;
 use super::frames::{Frames, as_f32};
 use super::{SampleType, StoredRows, StoredSamples};
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, messages};
 use crate::remark::Remark;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::ops::Range;
 use std::path::PathBuf;
+
+messages! {
+    /// What is wrong with `--binning`.
+    enum BinningError: Usage {
+        NothingLeft { by: usize, pages: usize, flag: String, width: usize, height: usize } =>
+            "--binning: {by} leaves nothing of the {pages} {flag} pages of {width}x{height}"; "give a smaller number",
+    }
+}
 
 /// Pages of one size and sample type: those of TIFF files in the order of their names, or frames of another format.
 ///
@@ -78,12 +86,8 @@ impl Stack {
         let stack = Stack { binning, ..self };
         if stack.width() == 0 || stack.height() == 0 || stack.is_empty() {
             let (width, height) = stack.frames.size();
-            return Err(Error::usage(format!(
-                "--binning: {} leaves nothing of the {} {} pages of {width}x{height}; give a smaller number",
-                binning.by,
-                stack.frames.count(),
-                stack.flag
-            )));
+            let (pages, flag) = (stack.frames.count(), stack.flag);
+            return Err(BinningError::NothingLeft { by: binning.by, pages, flag, width, height }.into());
         }
         Ok(stack)
     }

@@ -2,11 +2,39 @@
 
 use super::Stack;
 use super::tiff::{TIFF, present};
-use crate::error::{Error, Result};
+use crate::error::{Result, messages};
 use crate::memory;
 use crate::remark::{Doubt, DoubtKind};
 use std::fs;
 use std::time::{Duration, Instant};
+
+messages! {
+    /// What is wrong with `--watch`.
+    enum WatchUsageError: Usage {
+        OtherFormat { flag: String, spec: String, format: &'static str } =>
+            "--watch: waits for TIFF files, but {flag} {spec} is {format}";
+            "leave --watch out, and start when the input is complete",
+    }
+}
+
+messages! {
+    /// What is wrong with files that were awaited.
+    enum WatchInputError: Input {
+        Missing { flag: String, spec: String, found: usize, wanted: usize, seconds: f64 } =>
+            "{flag} {spec}: {found} of {wanted} pages have arrived, and none for {seconds:.1} s";
+            "give a longer --watch, or the expected number with --expect",
+    }
+}
+
+messages! {
+    /// Doubts about files that were awaited.
+    enum WatchWarning: Warning {
+        EndedByTime { stack: String, seconds: f64, pages: usize } =>
+            "{stack}: waiting ended because nothing has arrived for {seconds:.1} s; {pages} pages are used, and \
+             whether more should have come is not known";
+            "give the expected number with --expect, or --angles with a line for every projection",
+    }
+}
 
 /// Shortest time between two checks.
 const PAUSE: Duration = Duration::from_millis(200);
@@ -28,8 +56,9 @@ pub struct Watch {
 /// previous check. Any other stack is complete when nothing has arrived or grown for `watch.patience`.
 ///
 /// # Errors
-/// [`Error::Usage`] when the input is not TIFF, as other formats do not show which part of them has arrived.
-/// [`Error::Input`] when pages are missing, or when the files do not form a stack. Also those of `look`.
+/// [`Error::Usage`](crate::error::Error::Usage) when the input is not TIFF, as other formats do not show which part of
+/// them has arrived. [`Error::Input`](crate::error::Error::Input) when pages are missing, or when the files do not form
+/// a stack. Also those of `look`.
 pub fn wait(spec: &str, flag: &str, watch: Watch, mut look: impl FnMut(usize) -> Result<()>) -> Result<Stack> {
     let open = || Stack::open_by(spec, flag, memory::available() / 2, watch.order_by);
     let mut changed = Instant::now();
@@ -37,10 +66,7 @@ pub fn wait(spec: &str, flag: &str, watch: Watch, mut look: impl FnMut(usize) ->
     loop {
         let start = Instant::now();
         if let Some(format) = Stack::other_format(spec) {
-            return Err(Error::usage(format!(
-                "--watch: waits for TIFF files, but {flag} {spec} is {format}; leave --watch out, and start when the input is \
-                 complete"
-            )));
+            return Err(WatchUsageError::OtherFormat { flag: flag.into(), spec: spec.into(), format }.into());
         }
         let now = seen(spec, flag);
         let quiet = last == Some(now);
@@ -55,7 +81,11 @@ pub fn wait(spec: &str, flag: &str, watch: Watch, mut look: impl FnMut(usize) ->
                 let stack = open();
                 match stack {
                     Ok(stack) if stack.len() >= pages => return Ok(stack),
-                    Ok(stack) if over => return Err(missing(spec, flag, watch, stack.len(), pages)),
+                    Ok(stack) if over => {
+                        let (flag, spec, found) = (flag.into(), spec.into(), stack.len());
+                        let seconds = watch.patience.as_secs_f64();
+                        return Err(WatchInputError::Missing { flag, spec, found, wanted: pages, seconds }.into());
+                    }
                     Err(error) if over => return Err(error),
                     _ => {}
                 }
@@ -70,18 +100,9 @@ pub fn wait(spec: &str, flag: &str, watch: Watch, mut look: impl FnMut(usize) ->
 
 /// Adds a doubt to a stack whose number of pages was not given.
 fn ended_by_time(stack: Stack, watch: Watch) -> Stack {
-    let doubt = Doubt::new(
-        DoubtKind::EndedByTime,
-        format!(
-            "{}: waiting ended because nothing has arrived for {:.1} s; {} pages are used, and whether more should have come is \
-             not known",
-            stack.title(),
-            watch.patience.as_secs_f64(),
-            stack.len()
-        ),
-        "give the expected number with --expect, or --angles with a line for every projection",
-    );
-    stack.with_remark(doubt)
+    let (seconds, pages) = (watch.patience.as_secs_f64(), stack.len());
+    let warning = WatchWarning::EndedByTime { stack: stack.title(), seconds, pages };
+    stack.with_remark(Doubt::of(DoubtKind::EndedByTime, &warning))
 }
 
 /// Returns number and total size in bytes of the existing files.
@@ -89,12 +110,4 @@ fn seen(spec: &str, flag: &str) -> (usize, u64) {
     let files = present(spec, flag, &TIFF);
     let bytes = files.iter().filter_map(|file| fs::metadata(file).ok()).map(|meta| meta.len()).sum();
     (files.len(), bytes)
-}
-
-fn missing(spec: &str, flag: &str, watch: Watch, found: usize, wanted: usize) -> Error {
-    Error::Input(format!(
-        "{flag} {spec}: {found} of {wanted} pages have arrived, and none for {:.1} s; give a longer --watch, or the expected \
-         number with --expect",
-        watch.patience.as_secs_f64()
-    ))
 }

@@ -1,5 +1,6 @@
 //! Correction of beam intensity changes between projections: transmissions are divided by those of an air region.
 
+use super::errors::StepFlagError;
 use super::{Band, Counts, Data, Ready, RowStep, RowSteps, Step, StepFlags, widened};
 use crate::device::{AirCorrection, RowCorrection};
 use crate::error::{Error, Result};
@@ -31,18 +32,16 @@ impl fmt::Display for Air {
 impl Air {
     /// Checks that projections of `bins` x `rows` contain the part.
     fn check(&self, bins: usize, rows: usize) -> Result<()> {
-        let (fits, what) = match *self {
-            Air::Sides(left, right) => (left.saturating_add(right) <= bins, format!("{left} and {right} bins")),
-            Air::Region(Roi { x, y, width, height }) => (
-                x.saturating_add(width) <= bins && y.saturating_add(height) <= rows,
-                format!("{width}x{height} pixels at {x},{y}"),
-            ),
-        };
-        match fits {
-            true => Ok(()),
-            false => Err(Error::usage(format!(
-                "--normalize-air: {what} do not fit into projections of {bins}x{rows}; give a part of them"
-            ))),
+        match *self {
+            Air::Sides(left, right) if left.saturating_add(right) > bins => {
+                Err(StepFlagError::AirSidesOutside { left, right, bins, rows }.into())
+            }
+            Air::Region(Roi { x, y, width, height })
+                if x.saturating_add(width) > bins || y.saturating_add(height) > rows =>
+            {
+                Err(StepFlagError::AirRegionOutside { x, y, width, height, bins, rows }.into())
+            }
+            _ => Ok(()),
         }
     }
 }
@@ -56,9 +55,7 @@ impl FromStr for Air {
         match parts.as_deref() {
             Some(&[left, right]) if left > 0 || right > 0 => Ok(Air::Sides(left, right)),
             Some(&[x, y, width, height]) if width > 0 && height > 0 => Ok(Air::Region(Roi { x, y, width, height })),
-            _ => Err(Error::usage(format!(
-                "--normalize-air: `{text}` is neither LEFT,RIGHT, bins of which one may be 0, nor X,Y,W,H in pixels"
-            ))),
+            _ => Err(StepFlagError::MalformedAir { text: text.into() }.into()),
         }
     }
 }
@@ -74,12 +71,10 @@ impl Step for Option<Air> {
         let transmissions = input.flats.is_some() || input.minus_log && !input.no_minus_log;
         // the contents of an HDF5 file are not known yet
         if !transmissions && input.hdf5.is_none() {
-            return Err(Error::usage("--normalize-air: divides transmissions; it needs --flats or --minus-log"));
+            return Err(StepFlagError::AirWithoutLight { flats: "--flats" }.into());
         }
         match (text.0.parse()?, &input.sinograms) {
-            (Air::Region(_), Some(_)) => {
-                Err(Error::usage("--normalize-air: X,Y,W,H is a region of projections; give --projections or --hdf5"))
-            }
+            (Air::Region(_), Some(_)) => Err(StepFlagError::AirRegionOfSinograms.into()),
             (air, _) => Ok(Some(air)),
         }
     }
@@ -92,7 +87,7 @@ impl Step for Option<Air> {
         let Some(air) = *self else { return Ok(None) };
         let projections = &data.stacks.data;
         if data.stacks.flats.is_none() && !data.minus_log {
-            return Err(Error::usage("--normalize-air: divides transmissions; it needs flat fields or --minus-log"));
+            return Err(StepFlagError::AirWithoutLight { flats: "flat fields" }.into());
         }
         air.check(projections.width(), projections.height())?;
         let step: Box<dyn RowStep> = match air {

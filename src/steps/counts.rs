@@ -2,7 +2,8 @@
 
 use super::beam::BeamLevels;
 use super::defects::DefectCounts;
-use crate::error::{Error, Result};
+use super::errors::FieldError;
+use crate::error::Result;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
 use std::ops::{Add, AddAssign};
@@ -28,20 +29,13 @@ impl ClampedCounts {
     /// Rejects a result of which most values were replaced, as it says nothing of the sample.
     ///
     /// # Errors
-    /// [`Error::Input`] with the numbers, of `values` that were corrected.
+    /// [`Error::Input`](crate::error::Error::Input) with the numbers, of `values` that were corrected.
     pub fn expect_data(&self, values: u64) -> Result<()> {
         if 2 * self.total() <= values {
             return Ok(());
         }
-        Err(Error::Input(format!(
-            "{} of {values} values were replaced, which is more than half: {} transmissions at or below 0, {} where the \
-             flat is not above the dark, {} not finite; what was written says nothing of the sample, check that --flats \
-             and --darks are those of this scan",
-            self.total(),
-            self.non_positive,
-            self.dead,
-            self.non_finite
-        )))
+        let (replaced, ClampedCounts { non_positive, dead, non_finite }) = (self.total(), *self);
+        Err(FieldError::MostReplaced { replaced, values, non_positive, dead, non_finite }.into())
     }
 }
 

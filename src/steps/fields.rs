@@ -1,9 +1,10 @@
 //! Flat and dark field correction: from detector counts to transmissions.
 
 use super::beam::level;
+use super::errors::{FieldError, StepFlagError, StepWarning};
 use super::{Band, Counts, Data, Ready, Repairs, RowStep, RowSteps, Step, StepFlags, widened};
 use crate::device::{FieldImages, RowCorrection};
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::memory;
 use crate::remark::{Doubt, DoubtKind, Remark};
 use crate::source::{Stack, Stacks};
@@ -30,10 +31,10 @@ impl Step for FieldCorrection {
         let Some(scale) = args.steps.dark_scale else { return Ok(FieldCorrection::default()) };
         // the contents of an HDF5 file are not known yet
         if args.input.darks.is_none() && args.input.hdf5.is_none() {
-            return Err(Error::usage("--dark-scale: needs --darks, whose level it scales"));
+            return Err(StepFlagError::ScaleWithoutDarks.into());
         }
         if !(0.0..=1e6).contains(&scale) {
-            return Err(Error::usage(format!("--dark-scale: {scale} is not a factor, 0 to 1e6")));
+            return Err(StepFlagError::ScaleOutside { scale }.into());
         }
         Ok(FieldCorrection { dark_scale: Some(scale as f32) })
     }
@@ -49,7 +50,7 @@ impl Step for FieldCorrection {
 
     fn ready(&self, data: &Data, before: &RowSteps) -> Result<Option<Ready>> {
         if self.dark_scale.is_some() && data.stacks.darks.is_none() {
-            return Err(Error::usage("--dark-scale: there are no dark fields to scale; give --darks"));
+            return Err(StepFlagError::NoDarkFields.into());
         }
         let mut remarks = Vec::new();
         let fields = Fields::read(data, before, &mut remarks)?;
@@ -183,23 +184,14 @@ impl Fields {
         let needed = 4 * (2 + u64::from(flats2.is_some())) * (width * height) as u64;
         let free = memory::available();
         if needed > free {
-            return Err(Error::Input(format!(
-                "{}: flats and darks of {width}x{height} need {} of memory, but {} is free; free some, or bin with \
-                 --binning",
-                flats.title(),
-                human(needed),
-                human(free)
-            )));
+            let (flats, needed, free) = (flats.title(), human(needed), human(free));
+            return Err(FieldError::NoMemory { flats, width, height, needed, free }.into());
         }
         let field = |stack: &Stack| -> Result<CombinedField> {
             if (stack.width(), stack.height()) != (width, height) {
-                return Err(Error::Input(format!(
-                    "{}: its frames are {}x{}, the projections {width}x{height}; both must have the same size and \
-                     detector region",
-                    stack.title(),
-                    stack.width(),
-                    stack.height()
-                )));
+                let (bins, rows) = (width, height);
+                let (stack, width, height) = (stack.title(), stack.width(), stack.height());
+                return Err(FieldError::OtherSize { stack, width, height, bins, rows }.into());
             }
             combine(stack, data.median, before)
         };
@@ -221,15 +213,12 @@ impl Fields {
         let (flat, dark) = (level_of(&self.flat), level_of(&self.dark));
         let flat = self.flat2.as_ref().map_or(flat, |after| flat.min(level_of(after)));
         let (Some(flats), true) = (&stacks.flats, flat <= dark) else { return Ok(()) };
-        let title = |stack: &Option<Stack>| stack.as_ref().map_or("no dark fields".to_owned(), Stack::title);
-        let scaled = dark_scale.map(|scale| format!(", or give another --dark-scale than {scale}")).unwrap_or_default();
-        Err(Error::Input(format!(
-            "{}: the flat fields, with a mean of {flat:.1}, are not brighter than the dark fields, {:.1}, of {}: they are \
-             exchanged, or not those of this scan; exchange them, or give those of the scan{scaled}",
-            flats.title(),
-            dark,
-            title(&stacks.darks)
-        )))
+        let flats = flats.title();
+        let darks = stacks.darks.as_ref().map_or("no dark fields".to_owned(), Stack::title);
+        Err(match dark_scale {
+            None => FieldError::NotBrighter { flats, flat, darks, dark }.into(),
+            Some(scale) => FieldError::NotBrighterThanScaled { flats, flat, darks, dark, scale }.into(),
+        })
     }
 
     /// Rejects rows if the flats are not above the darks in more than half of their pixels.
@@ -245,11 +234,7 @@ impl Fields {
         if 2 * dead <= all {
             return Ok(());
         }
-        Err(Error::Input(format!(
-            "the flat fields are not above the dark fields in {dead} of {all} pixels of the rows to reconstruct, so more \
-             than half of all values would be replaced; check that --flats and --darks are those of this scan, or choose \
-             rows in the beam with --rows"
-        )))
+        Err(FieldError::NoLight { dead, all }.into())
     }
 
     /// Returns the fields with the dark level multiplied by `scale`, for darks with another exposure time.
@@ -356,15 +341,9 @@ impl FieldFrames<'_> {
             let names: Vec<String> =
                 named.map(|&i| format!("frame {i} ({}, {:.1})", stack.page_name(i), field.levels[i])).collect();
             let more = if odd.len() > NAMED { " and others" } else { "" };
-            Some(Remark::from(Doubt::new(
-                DoubtKind::OddField,
-                format!(
-                    "{}: the mean of {}{more} is far from that of the other frames, {usual:.1}",
-                    stack.title(),
-                    names.join(", ")
-                ),
-                "leave such frames out, or give --field-mode median, which single frames do not change",
-            )))
+            let frames = names.join(", ") + more;
+            let odd = StepWarning::OddFrames { stack: stack.title(), frames, usual };
+            Some(Remark::from(Doubt::of(DoubtKind::OddField, &odd)))
         };
         let beam = (bright(&flats) - dim(&darks)).abs();
         [

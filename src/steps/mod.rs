@@ -8,6 +8,7 @@ mod air;
 mod beam;
 mod counts;
 mod defects;
+mod errors;
 mod fields;
 mod logarithm;
 mod outliers;

@@ -1,5 +1,6 @@
 //! Removal of zingers and hot pixels: pixels that differ from the median of their neighbourhood are replaced by it.
 
+use super::errors::StepFlagError;
 use super::{Band, Counts, Data, Ready, RowStep, RowSteps, Step, StepFlags, check_projections};
 use crate::device::{OutlierForm, RowCorrection};
 use crate::error::{Error, Result};
@@ -63,10 +64,7 @@ impl FromStr for Outliers {
             {
                 Ok(Outliers::new(size, threshold, both))
             }
-            _ => Err(Error::usage(format!(
-                "--remove-outliers: `{text}` is not SIZE,THRESHOLD or SIZE,THRESHOLD,both; give an odd number of pixels, 3 to \
-                 {LARGEST}, and counts from 0 on"
-            ))),
+            _ => Err(StepFlagError::MalformedOutliers { text: text.into(), largest: LARGEST }.into()),
         }
     }
 }

@@ -1,9 +1,10 @@
 //! Phase retrieval by Paganin's filter, before -log.
 
+use super::errors::{PhaseError, StepWarning};
 use super::{Band, Counts, Data, Ready, RowStep, RowSteps, Step, StepFlags, check_projections};
 use crate::cli::StepArgs;
 use crate::device::{ImageFilterForm, RowCorrection};
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::remark::{Doubt, DoubtKind, Remark};
 use crate::units::{Length, parse_length};
 use host_fft::{Complex, ComplexToReal, Fft, Real, RealToComplex};
@@ -69,19 +70,17 @@ impl Unsharp {
             Some(&[sigma, amount]) if sigma > 0.0 && sigma <= 1000.0 && (0.0..=1000.0).contains(&amount) => {
                 Ok(Unsharp { sigma, amount })
             }
-            _ => Err(Error::usage(format!(
-                "--unsharp: `{text}` is not SIGMA,AMOUNT; give pixels above 0 and a factor from 0 on, both up to 1000"
-            ))),
+            _ => Err(PhaseError::MalformedUnsharp { text: text.into() }.into()),
         }
     }
 }
 
 /// Returns the value of a required flag, which must be positive.
-fn positive(value: Option<f64>, flag: &str, what: &str) -> Result<f64> {
+fn positive(value: Option<f64>, flag: &'static str, what: &'static str) -> Result<f64> {
     match value {
         Some(value) if value.is_finite() && value > 0.0 => Ok(value),
-        Some(value) => Err(Error::usage(format!("{flag}: {value} is not {what} above 0; give a larger number"))),
-        None => Err(Error::usage(format!("--phase: also needs {flag}: {what}"))),
+        Some(value) => Err(PhaseError::NotPositive { flag, value, what }.into()),
+        None => Err(PhaseError::MissingFlag { flag, what }.into()),
     }
 }
 
@@ -94,7 +93,7 @@ fn check_alone(given: &StepArgs) -> Result<()> {
         ("--unsharp", given.unsharp.is_some()),
     ] {
         if is_given {
-            return Err(Error::usage(format!("{flag}: belongs to --phase paganin, which is missing")));
+            return Err(PhaseError::WithoutPhase { flag }.into());
         }
     }
     Ok(())
@@ -113,7 +112,7 @@ impl Step for Option<Paganin> {
         };
         check_projections("phase", args)?;
         if name != "paganin" {
-            return Err(Error::usage(format!("--phase: `{name}` is not one of paganin")));
+            return Err(PhaseError::UnknownFilter { name: name.clone() }.into());
         }
         let paganin = Paganin::parse(given, args.pixel_size)?;
         Ok(Some(Paganin {
@@ -153,19 +152,11 @@ pub fn phase_doubts(given: &StepArgs) -> Vec<Doubt> {
     let mut doubts = Vec::new();
     let energy = given.energy_kev.or(given.of_input.energy_kev).filter(|_| given.phase.is_some());
     if let Some(energy) = energy.filter(|energy| !ENERGIES.contains(energy)) {
-        doubts.push(Doubt::new(
-            DoubtKind::PhaseValues,
-            format!("--energy-kev: {energy} keV is no usual energy of X-rays, 1 to 1000 keV"),
-            "give keV: 20 keV are 20000 eV",
-        ));
+        doubts.push(Doubt::of(DoubtKind::PhaseValues, &StepWarning::OddEnergy { energy }));
     }
     let ratio = given.delta_beta.filter(|_| given.phase.is_some());
     if let Some(ratio) = ratio.filter(|ratio| *ratio < LEAST_RATIO) {
-        doubts.push(Doubt::new(
-            DoubtKind::PhaseValues,
-            format!("--delta-beta: {ratio} is below 1, but for X-rays delta is much larger than beta"),
-            format!("give delta / beta, such as 300; the inverse is {:.4}", 1.0 / ratio),
-        ));
+        doubts.push(Doubt::of(DoubtKind::PhaseValues, &StepWarning::SmallRatio { ratio, inverse: 1.0 / ratio }));
     }
     doubts
 }
@@ -173,19 +164,12 @@ pub fn phase_doubts(given: &StepArgs) -> Vec<Doubt> {
 impl Paganin {
     /// Returns a doubt if the length of the filter is unusual.
     fn doubt(&self) -> Option<Doubt> {
-        let what = match self.length {
+        let warning = match self.length {
             length if LENGTHS.contains(&length) => return None,
-            length if length < *LENGTHS.start() => "changes hardly anything",
-            _ => "leaves hardly any details",
+            length if length < *LENGTHS.start() => StepWarning::ShortFilter { length },
+            length => StepWarning::LongFilter { length },
         };
-        Some(Doubt::new(
-            DoubtKind::PhaseLength,
-            format!(
-                "--phase: the filter has a length of {:.3} pixels, which {what}; usual are 0.2 to 100",
-                self.length
-            ),
-            "check --energy-kev, --distance, --pixel-size and --delta-beta, and their units",
-        ))
+        Some(Doubt::of(DoubtKind::PhaseLength, &warning))
     }
 
     /// Returns the filter for photons of `energy_kev`, a detector `distance` behind the sample and pixels of side
@@ -210,33 +194,24 @@ impl Paganin {
         .filter_map(|(flag, is_missing)| is_missing.then_some(flag))
         .collect();
         if missing.len() > 1 {
-            return Err(Error::usage(format!(
-                "--phase: also needs {}: energy in keV, lengths with units such as 50mm and 0.65um, ratio delta / beta",
-                missing.join(", ")
-            )));
+            return Err(PhaseError::MissingFlags { missing: missing.join(", ") }.into());
         }
         let energy = positive(energy, "--energy-kev", "an energy in keV")?;
         let ratio = positive(given.delta_beta, "--delta-beta", "a ratio")?;
         let length = match (&given.distance, &given.of_input.distance) {
             (Some(text), _) => parse_length(&text.0, "--distance")?,
             (None, Some(length)) => length.clone(),
-            (None, None) => {
-                return Err(Error::usage("--phase: also needs --distance from sample to detector, such as 50mm"));
-            }
+            (None, None) => return Err(PhaseError::NoDistance.into()),
         };
         let Some(distance) = length.metres() else {
-            return Err(Error::usage(format!("--distance: `{length}` has no unit; write it like 50mm or 0.05m")));
+            return Err(PhaseError::NoUnit { length: length.to_string() }.into());
         };
         let Some(pixel) = pixel_size.and_then(Length::metres) else {
-            return Err(Error::usage("--phase: also needs --pixel-size with its unit, such as 0.65um"));
+            return Err(PhaseError::NoPixelSize.into());
         };
         let paganin = Paganin::new(energy, distance, pixel, ratio);
         if !(0.0..=MAX_LENGTH).contains(&paganin.length) {
-            return Err(Error::usage(format!(
-                "--phase: energy, distance, pixel size and ratio give a filter of {:.3e} pixels, more than \
-                 {MAX_LENGTH}; check their units",
-                paganin.length
-            )));
+            return Err(PhaseError::TooLong { length: paganin.length, most: MAX_LENGTH }.into());
         }
         Ok(paganin)
     }

@@ -1,9 +1,10 @@
 //! Interface of a step before the filter.
 
+use super::errors::StepFlagError;
 use super::{Counts, Repairs};
 use crate::cli::{InputArgs, StepArgs};
 use crate::device::{RowCorrection, Session, SinogramBatch, SinogramShape};
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::remark::Remark;
 use crate::source::Stacks;
 use crate::units::Length;
@@ -26,7 +27,7 @@ pub trait Step {
     /// Reads the step from its flags.
     ///
     /// # Errors
-    /// [`Error::Usage`] for an invalid value, or one that conflicts with other flags.
+    /// [`Error::Usage`](crate::error::Error::Usage) for an invalid value, or one that conflicts with other flags.
     fn parse(args: &StepFlags) -> Result<Self>
     where
         Self: Sized;
@@ -54,7 +55,7 @@ pub trait Step {
     /// Prepares the step for the data, if there is anything to do; `before` are the steps that are applied first.
     ///
     /// # Errors
-    /// [`Error::Usage`] if the step does not fit the data, and errors of reading.
+    /// [`Error::Usage`](crate::error::Error::Usage) if the step does not fit the data, and errors of reading.
     fn ready(&self, data: &Data, before: &RowSteps) -> Result<Option<Ready>>;
 }
 
@@ -103,7 +104,7 @@ pub trait RowStep: Send + Sync {
     /// Rejects detector rows of which the step would leave nothing.
     ///
     /// # Errors
-    /// [`Error::Input`] that says what is wrong.
+    /// [`Error::Input`](crate::error::Error::Input) that says what is wrong.
     fn expect_light(&self, _rows: &[usize]) -> Result<()> {
         Ok(())
     }
@@ -260,11 +261,11 @@ impl RowSteps {
 /// Rejects a step on projections if the input is sinograms.
 ///
 /// # Errors
-/// [`Error::Usage`] with the step's flag.
+/// [`Error::Usage`](crate::error::Error::Usage) with the step's flag.
 pub fn check_projections(flag: &str, args: &StepFlags) -> Result<()> {
     match args.input.sinograms {
         None => Ok(()),
-        Some(_) => Err(Error::usage(format!("--{flag}: works on projections; give --projections or --hdf5"))),
+        Some(_) => Err(StepFlagError::OfProjections { flag: flag.into() }.into()),
     }
 }
 

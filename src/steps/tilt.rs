@@ -1,9 +1,10 @@
 //! Correction of a detector that is rotated about the beam: projections are rotated back.
 
+use super::errors::StepFlagError;
 use super::{Band, Counts, Data, Ready, RowStep, RowSteps, Step, StepFlags, check_projections};
 use crate::cli::StepArgs;
 use crate::device::{RotationForm, RowCorrection};
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::geometry::default_axis;
 use crate::numbers::floor;
 use multiversion::multiversion;
@@ -36,10 +37,10 @@ impl Step for Option<Tilt> {
         if is_searched(args.steps) {
             return Ok(None);
         }
-        let degrees: f64 = text.0.trim().parse().map_err(|_| {
-            Error::usage(format!("--tilt: `{}` is not a number of degrees, such as 0.25, or auto", text.0))
-        })?;
-        Tilt::within(degrees, "--tilt")
+        match text.0.trim().parse() {
+            Ok(degrees) => Tilt::within(degrees, "--tilt"),
+            Err(_) => Err(StepFlagError::MalformedTilt { text: text.0.clone() }.into()),
+        }
     }
 
     fn value(&self) -> Option<String> {
@@ -83,12 +84,10 @@ impl Tilt {
     /// Returns the rotation by `degrees`, or `None` if it is 0.
     ///
     /// # Errors
-    /// [`Error::Usage`] that names the flag, if it is too large.
+    /// [`Error::Usage`](crate::error::Error::Usage) that names the flag, if it is too large.
     pub fn within(degrees: f64, flag: &str) -> Result<Option<Tilt>> {
         if !(-MAX_TILT..=MAX_TILT).contains(&degrees) {
-            return Err(Error::usage(format!(
-                "{flag}: {degrees} is not within -{MAX_TILT}..{MAX_TILT} degrees; rotate the projections beforehand"
-            )));
+            return Err(StepFlagError::TiltOutside { flag: flag.into(), degrees, most: MAX_TILT }.into());
         }
         Ok((degrees != 0.0).then_some(Tilt { degrees }))
     }

@@ -1,5 +1,6 @@
 //! The page of all scans of a batch, from the state files of all of its jobs.
 
+use super::errors::ScanListError;
 use super::state::{BatchState, ScanEntry, ScanState, state_files};
 use crate::error::{Error, Result};
 use crate::files::{InputSet, Lock, OutputFile, OutputKind, SOFTWARE};
@@ -106,10 +107,7 @@ impl Index {
 /// [`Error::Input`] if the directory has no state of a batch, [`Error::Output`] when the page cannot be written.
 pub fn batch_index(directory: &Path) -> Result<PathBuf> {
     if state_files(directory).is_empty() {
-        return Err(Error::input(
-            directory,
-            "--index: has no state of a batch, batch.json; name the directory that the outputs of fbp batch share",
-        ));
+        return Err(Error::input(directory, ScanListError::NoState));
     }
     let mut index = Index::new(directory)?;
     index.make()?;

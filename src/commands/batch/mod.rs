@@ -1,6 +1,7 @@
 //! `fbp batch`: many scans, one after the other, each as `fbp reconstruct` runs it, with a file of their states and a page
 //! that shows all of them.
 
+mod errors;
 mod failure;
 mod index;
 mod night;
@@ -17,6 +18,7 @@ use crate::device::keep_devices;
 use crate::error::{Error, Result};
 use crate::report::{Reporter, failure_of, readable, results};
 use crate::visible::visible;
+use errors::{BatchWarning, FailedScansError, StoppedBatchError};
 use night::Night;
 use runs::{BatchRuns, ScanRun};
 use state::{ScanEntry, ScanState};
@@ -74,7 +76,7 @@ fn plan(run: &ScanRun, cancelled: &AtomicBool) -> Result<()> {
 fn attempt(run: &ScanRun, batch: &BatchRuns, night: &mut Night, cancelled: &AtomicBool, reporter: &Reporter) -> String {
     let told = |written: Result<()>| {
         written.unwrap_or_else(|error| {
-            reporter.note(&format!("warning: {error}; free some space: the other scans go on"))
+            reporter.note(&format!("warning: {}", BatchWarning::NotWritten { error }));
         });
     };
     told(night.begin(run));
@@ -115,29 +117,22 @@ fn verdict(batch: &BatchRuns, night: &Night) -> Result<()> {
     let entries: Vec<&ScanEntry> = batch.runs.iter().filter_map(|run| night.entry(run)).collect();
     let count = |state: ScanState| entries.iter().filter(|entry| entry.state == state).count();
     let (done, failed) = (count(ScanState::Done), count(ScanState::Failed));
-    if done + failed < entries.len() {
-        return Err(Error::Interrupted(format!(
-            "interrupted: {done} of {} scans are done; run again with --resume to do the others",
-            entries.len()
-        )));
+    let count = entries.len();
+    if done + failed < count {
+        return Err(StoppedBatchError::ScansLeft { done, count }.into());
     }
     let first = entries.iter().find_map(|entry| Some((entry, entry.error.as_ref()?)));
     let Some((entry, error)) = first.filter(|_| failed > 0) else { return Ok(()) };
-    let which = if done > 0 { format!("{failed} of {}", entries.len()) } else { format!("all {failed}") };
-    let some = Error::CheckFailed(format!(
-        "{which} scans failed, the first is {}; correct what {} says of each, and run again with --retry-failed",
-        entry.name,
-        night.page().display()
-    ));
+    let (first, page) = (entry.name.clone(), night.page().display().to_string());
     if done > 0 {
-        return Err(some);
+        return Err(FailedScansError::SomeFailed { failed, count, first, page }.into());
     }
-    let text = some.to_string();
+    let failed = FailedScansError::AllFailed { failed, first, page };
     Err(match error.exit_code {
-        2 => Error::Usage(text),
-        3 => Error::Input(text),
-        5 => Error::Output(text),
-        1 => Error::CheckFailed(text),
-        _ => Error::Device(text),
+        2 => Error::Usage(failed.into()),
+        3 => Error::Input(failed.into()),
+        5 => Error::Output(failed.into()),
+        1 => Error::CheckFailed(failed.into()),
+        _ => Error::Device(failed.into()),
     })
 }

@@ -1,5 +1,6 @@
 //! The state of a job of a batch while it runs: its file, the page, and what is to do.
 
+use super::errors::BatchOutputError;
 use super::failure::write_failure;
 use super::index::Index;
 use super::runs::{BatchRuns, ScanRun, make_directory};
@@ -52,11 +53,7 @@ impl Night {
         let full = |path: &Path| absolute(path).map_err(|e| Error::output(path, e));
         let there = file.path().exists();
         if there && !batch.resume && !batch.overwrite {
-            return Err(Error::output(
-                file.path(),
-                "has the state of an earlier batch; add --resume to go on with it, --retry-failed to repeat failed scans, \
-                 too, or --overwrite to do all scans again",
-            ));
+            return Err(Error::output(file.path(), BatchOutputError::EarlierState));
         }
         let mut scans = if there && batch.resume { BatchState::read(file.path())?.scans } else { Vec::new() };
         for earlier in scans.iter_mut().filter(|scan| scan.state == ScanState::Running) {
@@ -116,9 +113,7 @@ impl Night {
         flags.resume = target.resumable();
         let path = target.path_of(0);
         if !flags.resume && path.is_file() && target.check_replaceable(&[0], PageContent::Slices).is_ok() {
-            fs::remove_file(&path).map_err(|e| {
-                Error::output(&path, format!("--output: cannot be removed: {e}; check the permissions"))
-            })?;
+            fs::remove_file(&path).map_err(|error| Error::output(&path, BatchOutputError::NotRemoved { error }))?;
         }
         Ok(flags)
     }

@@ -1,16 +1,17 @@
 //! The runs of a batch: the flags of each scan, and checks before the first one begins.
 
+use super::errors::{BatchFlagError, BatchOutputError, ScanTableError};
 use super::scans::{ListedScan, SCAN_NAME, check_name, is_hdf5, listed};
 use super::table::{self, ScanRow};
 use crate::cli::{BatchArgs, ReconstructArgs};
+use crate::digest::PartsDigest;
 use crate::error::{Error, Result};
 use crate::files::excerpt;
 use crate::job::Job;
-use crate::recipe::{digest, given, merge, put_over};
+use crate::recipe::{given, merge, put_over};
 use crate::report::{Messages, ProgressKind};
 use crate::shard::Shard;
-use crate::sink::{OUTPUT_FORMS, Target};
-use crate::visible::Shown;
+use crate::sink::Target;
 use serde::Deserialize;
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -82,9 +83,7 @@ impl BatchRuns {
         }
         let output = merged.output.clone().unwrap_or_default();
         if output.is_empty() && !merged.dry_run {
-            return Err(Error::usage(format!(
-                "--output: missing, expected the output of each scan, such as 'rec/{SCAN_NAME}': {OUTPUT_FORMS}"
-            )));
+            return Err(BatchFlagError::NoOutput.into());
         }
         let mut written = WrittenFiles::default();
         let runs = scans.iter().map(|scan| {
@@ -100,7 +99,7 @@ impl BatchRuns {
             let run = ScanRun::new(scan, flags, &merged);
             let place = row.map_or_else(|| format!("scan {}", scan.name), |row| row.place.clone());
             run.map_err(|error| match error {
-                Error::Usage(text) => Error::Usage(format!("{place}: {text}")),
+                Error::Usage(error) => BatchFlagError::OfScan { place, error }.into(),
                 error => error,
             })
         });
@@ -134,10 +133,9 @@ impl ScanRun {
     fn new(scan: &ListedScan, flags: Table, merged: &ReconstructArgs) -> Result<ScanRun> {
         let mut identity = flags.clone();
         OF_A_JOB.iter().chain(&WRITTEN[1..]).for_each(|key| drop(identity.remove(*key)));
-        let key = digest(identity.iter().map(|(key, value)| format!("{key} = {value}\n")));
-        let flags = ReconstructArgs::deserialize(flags).map_err(|e| {
-            Error::usage(format!("the flags cannot be read: {}; write their values as the help says", e.message()))
-        })?;
+        let key = PartsDigest::of(identity.iter().map(|(key, value)| format!("{key} = {value}"))).to_string();
+        let flags = ReconstructArgs::deserialize(flags)
+            .map_err(|e| BatchFlagError::Unreadable { error: e.message().into() })?;
         let flags = ReconstructArgs {
             config: merged.config.clone(),
             dry_run: merged.dry_run,
@@ -157,16 +155,11 @@ impl ScanRun {
 fn refuse_inputs(flags: &ReconstructArgs) -> Result<()> {
     let input = &flags.input;
     let given = [&input.hdf5, &input.projections, &input.sinograms, &input.raw];
-    if let Some((flag, value)) = INPUTS.iter().zip(given).find_map(|(flag, value)| Some((flag, value.as_ref()?))) {
-        return Err(Error::usage(format!(
-            "--{flag}: names one scan; give scans without a flag, as in fbp batch {}, or in a table with the column {flag}",
-            excerpt(value)
-        )));
+    if let Some((flag, value)) = INPUTS.into_iter().zip(given).find_map(|(flag, value)| Some((flag, value.as_ref()?))) {
+        return Err(BatchFlagError::NamesOneScan { flag, value: excerpt(value).into() }.into());
     }
     if flags.save_config.is_some() {
-        return Err(Error::usage(
-            "--save-config: leave it out: the record beside every output, such as fbp-run.toml, is a run file",
-        ));
+        return Err(BatchFlagError::SaveConfig.into());
     }
     Ok(())
 }
@@ -175,37 +168,23 @@ fn refuse_inputs(flags: &ReconstructArgs) -> Result<()> {
 fn with_rows(mut scans: Vec<ListedScan>, rows: &[ScanRow]) -> Result<Vec<ListedScan>> {
     let mut inputs: HashMap<String, String> = HashMap::new();
     for scan in &scans {
-        if let Some(other) = inputs.insert(scan.name.clone(), scan.input.clone()) {
-            return Err(Error::usage(format!(
-                "{other} and {}: both scans have the name {}, which becomes a part of --output; rename one, or give \
-                 names in a table (--scans) with the inputs in a column such as hdf5",
-                scan.input, scan.name
-            )));
+        if let Some(first) = inputs.insert(scan.name.clone(), scan.input.clone()) {
+            let (second, name) = (scan.input.clone(), scan.name.clone());
+            return Err(BatchFlagError::SameName { first, second, name }.into());
         }
     }
     for row in rows {
+        let (place, name) = (row.place.clone(), excerpt(&row.name).into());
         let has_input = INPUTS.iter().any(|key| row.flags.contains_key(*key));
         match (inputs.contains_key(&row.name), has_input) {
             (true, false) => {}
             (false, true) => scans.push(ListedScan { name: row.name.clone(), input: String::new() }),
-            (true, true) => {
-                return Err(Error::usage(format!(
-                    "{}: {} is also among the scans of the command line; remove one of them, or rename the row",
-                    row.place,
-                    excerpt(&row.name)
-                )));
-            }
-            (false, false) => {
-                return Err(Error::usage(format!(
-                    "{}: no scan has the name {}; correct it, or add a column with its input, such as hdf5",
-                    row.place,
-                    excerpt(&row.name)
-                )));
-            }
+            (true, true) => return Err(ScanTableError::AlsoGiven { place, name }.into()),
+            (false, false) => return Err(ScanTableError::NoInput { place, name }.into()),
         }
     }
     if scans.is_empty() {
-        return Err(Error::usage("there is no scan; name files, or a table (--scans) with a row for each"));
+        return Err(BatchFlagError::NoScan.into());
     }
     scans.iter().try_for_each(|scan| check_name(&scan.name, &scan.input))?;
     Ok(scans)
@@ -236,21 +215,18 @@ struct WrittenFiles(HashMap<String, String>);
 impl WrittenFiles {
     /// Adds the files of a scan.
     fn add(&mut self, flags: &Table, scan: &str) -> Result<()> {
-        for key in WRITTEN {
-            let values = match flags.get(key) {
+        for flag in WRITTEN {
+            let values = match flags.get(flag) {
                 Some(Value::Array(values)) => values.as_slice(),
                 Some(value) => std::slice::from_ref(value),
                 None => &[],
             };
             for value in values.iter().filter_map(Value::as_str) {
                 let path = value.trim_end_matches('/');
-                if let Some(other) = self.0.insert(path.to_owned(), scan.to_owned()) {
-                    return Err(Error::usage(format!(
-                        "--{key}: {} would be written for {other} and for {scan}; write {SCAN_NAME} where the name of the scan \
-                         belongs, as in --{key} 'rec/{SCAN_NAME}{}'",
-                        excerpt(path),
-                        Path::new(path).extension().map(|e| format!(".{}", e.to_string_lossy())).unwrap_or_default()
-                    )));
+                if let Some(first) = self.0.insert(path.to_owned(), scan.to_owned()) {
+                    let ending = Path::new(path).extension().map(|e| format!(".{}", e.to_string_lossy()));
+                    let (path, ending) = (excerpt(path).into(), ending.unwrap_or_default());
+                    return Err(BatchFlagError::WrittenTwice { flag, path, first, second: scan.into(), ending }.into());
                 }
             }
         }
@@ -276,10 +252,8 @@ fn shared_directory(output: &str) -> PathBuf {
 /// # Errors
 /// [`Error::Output`] when it cannot be made.
 pub(super) fn make_directory(directory: &Path) -> Result<()> {
-    std::fs::create_dir_all(directory).map_err(|e| {
-        let path = directory.shown();
-        Error::Output(format!("{path}: --output: cannot make this directory: {e}; choose another --output"))
-    })
+    std::fs::create_dir_all(directory)
+        .map_err(|error| Error::output(directory, BatchOutputError::NoDirectory { error }))
 }
 
 #[cfg(test)]

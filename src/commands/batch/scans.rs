@@ -1,5 +1,6 @@
 //! The scans that the arguments of a batch name.
 
+use super::errors::{BatchFlagError, ScanListError};
 use crate::error::{Error, Result};
 use crate::files::{excerpt, read_text};
 use crate::source::{list_file, natural};
@@ -61,10 +62,7 @@ pub(super) fn is_hdf5(input: &str) -> bool {
 pub(super) fn check_name(name: &str, place: &str) -> Result<()> {
     let is_path = name.contains(['/', '\0']) || ["", ".", ".."].contains(&name);
     match is_path {
-        true => Err(Error::usage(format!(
-            "{place}: `{}` cannot be the name of a scan, as it becomes a part of --output; write a name without slashes",
-            excerpt(name)
-        ))),
+        true => Err(BatchFlagError::NameIsPath { place: place.into(), name: excerpt(name).into() }.into()),
         false => Ok(()),
     }
 }
@@ -79,28 +77,19 @@ fn paths(argument: &str) -> Result<Vec<String>> {
         return Ok(vec![argument.to_owned()]);
     }
     if !argument.contains(['*', '?', '[']) {
-        return Err(Error::Input(format!(
-            "{}: there is no such scan; check the path, or give a glob in quotes, as in 'night/*.h5'",
-            excerpt(argument)
-        )));
+        return Err(ScanListError::NoSuchScan { argument: excerpt(argument).into() }.into());
     }
     let options =
         MatchOptions { case_sensitive: true, require_literal_separator: true, require_literal_leading_dot: true };
-    let wrong = |e: glob::PatternError| {
-        Error::usage(format!("{}: not a glob: {e}; write for example 'night/*.h5'", excerpt(argument)))
-    };
+    let wrong = |error| BatchFlagError::NotAGlob { argument: excerpt(argument).into(), error };
     let mut found = Vec::new();
     for entry in glob_with(argument, options).map_err(wrong)? {
-        let path = entry.map_err(|e| {
-            Error::input(e.path(), format!("cannot be read: {}; check the path and the permissions", e.error()))
-        })?;
+        let path = entry
+            .map_err(|e| Error::input(e.path(), ScanListError::UnreadableDirectory { error: e.error().to_string() }))?;
         found.push(text(&path)?);
     }
     if found.is_empty() {
-        return Err(Error::Input(format!(
-            "{}: no file or directory matches; check the path, and that the glob is in quotes",
-            excerpt(argument)
-        )));
+        return Err(ScanListError::NoMatch { argument: excerpt(argument).into() }.into());
     }
     found.sort_by(|a, b| natural(a, b));
     Ok(found)
@@ -108,24 +97,22 @@ fn paths(argument: &str) -> Result<Vec<String>> {
 
 /// Returns the paths in a list, which are relative to its directory.
 fn in_list(list: &Path) -> Result<Vec<String>> {
-    let content = read_text(list).map_err(|e| Error::input(list, format!("cannot be read: {e}; check the path")))?;
+    let content = read_text(list).map_err(|e| Error::input(list, ScanListError::UnreadableList { error: e.into() }))?;
     let folder = list.parent().unwrap_or(Path::new(""));
     let lines = content.lines().map(str::trim_end).filter(|line| !line.is_empty() && !line.starts_with('#'));
     let paths: Vec<String> = lines.map(|line| text(&folder.join(line))).collect::<Result<_>>()?;
     let file = |path: &String| path.split_once("::").map_or(path.clone(), |(file, _)| file.to_owned());
     if let Some(missing) = paths.iter().find(|path| !Path::new(&file(path)).exists()) {
-        return Err(Error::input(list, format!("names {}, which is not there; correct the list", excerpt(missing))));
+        return Err(Error::input(list, ScanListError::MissingScan { path: excerpt(missing).into() }));
     }
     match paths.is_empty() {
-        true => Err(Error::input(list, "names no scan; write one path a line")),
+        true => Err(Error::input(list, ScanListError::EmptyList)),
         false => Ok(paths),
     }
 }
 
 fn text(path: &Path) -> Result<String> {
-    path.to_str().map(str::to_owned).ok_or_else(|| {
-        Error::usage(format!("{}: the name is not UTF-8; rename the scan, or make a link to it", path.shown()))
-    })
+    path.to_str().map(str::to_owned).ok_or_else(|| BatchFlagError::NotUtf8 { path: path.shown() }.into())
 }
 
 /// Returns the part of a path that stands for `{name}` in the argument that it matches.
@@ -133,12 +120,9 @@ fn name_within(path: &str, before: &str, after: &str, argument: &str) -> Result<
     let (head, tail) = (before.rsplit('/').next().unwrap_or_default(), after.split('/').next().unwrap_or_default());
     let part = path.rsplit('/').nth(after.matches('/').count());
     let name = part.and_then(|part| part.strip_prefix(head)?.strip_suffix(tail));
-    let name = name.filter(|_| !after.contains("**")).ok_or_else(|| {
-        Error::usage(format!(
-            "{}: {SCAN_NAME} has another wildcard in the same part of the path, or ** after it; write it like 'night/{SCAN_NAME}/scan.h5'",
-            excerpt(argument)
-        ))
-    })?;
+    let name = name
+        .filter(|_| !after.contains("**"))
+        .ok_or_else(|| BatchFlagError::TwoWildcards { argument: excerpt(argument).into() })?;
     check_name(name, path)?;
     Ok(name.to_owned())
 }

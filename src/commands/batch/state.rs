@@ -1,5 +1,6 @@
 //! The state of a batch in a file that other programs can read: `batch.json`, or `batch-I-of-N.json` of a shard.
 
+use super::errors::BatchOutputError;
 use crate::error::{Error, Result};
 use crate::files::{InputSet, OutputFile, OutputKind, SOFTWARE, read_text};
 use crate::remark::Doubt;
@@ -125,21 +126,13 @@ impl BatchState {
     /// # Errors
     /// [`Error::Output`] if it is not the state of a batch.
     pub fn read(path: &Path) -> Result<BatchState> {
-        let text = read_text(path).map_err(|e| Error::output(path, format!("cannot be read: {e}; check the path")))?;
-        let state: BatchState = serde_json::from_str(&text).map_err(|e| {
-            Error::output(
-                path,
-                format!(
-                    "is not the state of a batch of this version of fbp: {e}; move it away, or choose another --output"
-                ),
-            )
-        })?;
+        let text =
+            read_text(path).map_err(|e| Error::output(path, BatchOutputError::UnreadableState { error: e.into() }))?;
+        let state: BatchState =
+            serde_json::from_str(&text).map_err(|error| Error::output(path, BatchOutputError::NotAState { error }))?;
         match state.format {
             FORMAT => Ok(state),
-            other => Err(Error::output(
-                path,
-                format!("has format {other}, but this version of fbp reads format {FORMAT}; use the other version"),
-            )),
+            format => Err(Error::output(path, BatchOutputError::OtherFormat { format, known: FORMAT })),
         }
     }
 

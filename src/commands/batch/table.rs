@@ -1,5 +1,6 @@
 //! `--scans`: a table of scans with flags of their own.
 
+use super::errors::ScanTableError;
 use super::scans::check_name;
 use crate::cli::{Cli, Command, ReconstructArgs, parse};
 use crate::error::{Error, Result};
@@ -40,21 +41,15 @@ pub(super) fn read(path: &Path, stop: &AtomicBool) -> Result<Vec<ScanRow>> {
         "csv" => of_csv(&read()?, path)?,
         "toml" => of_toml(&read()?, path)?,
         _ => {
-            return Err(Error::usage(format!(
-                "--scans: {} must end in .csv or .toml; choose such a name",
-                path.shown()
-            )));
+            return Err(ScanTableError::OtherEnding { path: path.shown() }.into());
         }
     };
     let mut places: HashMap<&str, &str> = HashMap::new();
     for row in &rows {
         check_name(&row.name, &row.place)?;
         if let Some(first) = places.insert(&row.name, &row.place) {
-            return Err(Error::usage(format!(
-                "{}: {} is in {first}, too; write one row for each scan",
-                row.place,
-                excerpt(&row.name)
-            )));
+            let (place, name, first) = (row.place.clone(), excerpt(&row.name).into(), first.to_owned());
+            return Err(ScanTableError::Repeated { place, name, first }.into());
         }
     }
     Ok(rows)
@@ -68,18 +63,17 @@ fn place(path: &Path, line: usize) -> String {
 /// Checks that a column or key is the name of the scan or a flag of its own.
 fn check_key(key: &str, known: &[String], place: &str) -> Result<()> {
     if OF_ALL.contains(&key) {
-        return Err(Error::usage(format!(
-            "{place}: --{key} is for the whole batch; remove it here, and give it on the command line"
-        )));
+        return Err(ScanTableError::ForWholeBatch { place: place.into(), key: key.into() }.into());
     }
     if key == NAME_COLUMN || known.iter().any(|name| name == key) {
         return Ok(());
     }
-    let hint = match nearest_key(key) {
-        Some(name) => format!("did you mean `{name}`?"),
-        None => "write `name`, or a flag of fbp reconstruct without dashes in front".into(),
-    };
-    Err(Error::usage(format!("{place}: unknown column or key `{}`; {hint}", excerpt(key))))
+    let (place, nearest, key) = (place.to_owned(), nearest_key(key), excerpt(key).into());
+    Err(match nearest {
+        Some(nearest) => ScanTableError::MisspeltKey { place, key, nearest },
+        None => ScanTableError::UnknownKey { place, key },
+    }
+    .into())
 }
 
 /// Reads CSV with a head: fields are separated by commas, semicolons or tabs, as in its first line. Empty fields are not
@@ -100,16 +94,13 @@ fn of_csv(text: &str, path: &Path) -> Result<Vec<ScanRow>> {
     };
     let wrong = |error: csv::Error| {
         let line = line_of(error.position());
-        Error::usage(format!("{}: {error}; write as many fields as the head has", place(path, line)))
+        ScanTableError::NotCsv { place: place(path, line), error }
     };
     let columns = reader.headers().map_err(wrong)?.clone();
     let (known, first) = (known_keys(), line_of(columns.position()));
     columns.iter().try_for_each(|column| check_key(column, &known, &place(path, first)))?;
     let Some(names) = columns.iter().position(|column| column == NAME_COLUMN) else {
-        return Err(Error::usage(format!(
-            "{}: there is no column `name`; write the flags' names in the first line, as in name,center,rows",
-            place(path, first)
-        )));
+        return Err(ScanTableError::NoNameColumn { place: place(path, first) }.into());
     };
     let switches = switches();
     let mut rows = Vec::new();
@@ -145,10 +136,8 @@ fn flags_of<'a>(
             "true" | "yes" | "1" => words.push(format!("--{flag}")),
             "false" | "no" | "0" => {}
             _ => {
-                return Err(Error::usage(format!(
-                    "{place}: {flag}: `{}` is neither true nor false; write one of them, or nothing",
-                    excerpt(value)
-                )));
+                let (place, flag, value) = (place.to_owned(), flag.to_owned(), excerpt(value).into());
+                return Err(ScanTableError::NotASwitch { place, flag, value }.into());
             }
         }
     }
@@ -158,22 +147,17 @@ fn flags_of<'a>(
         Err(error) => {
             let text = error.to_string();
             let first = text.lines().next().unwrap_or_default();
-            Err(Error::usage(format!(
-                "{place}: {}; write the value as the flag takes it",
-                first.strip_prefix("error: ").unwrap_or(first)
-            )))
+            let error = first.strip_prefix("error: ").unwrap_or(first).to_owned();
+            Err(ScanTableError::WrongField { place: place.into(), error }.into())
         }
     }
 }
 
 /// Reads TOML with a table `[[scan]]` for each scan.
 fn of_toml(text: &str, path: &Path) -> Result<Vec<ScanRow>> {
-    let wrong = |e: toml::de::Error| {
-        let message = excerpt_of_lines(e.to_string().trim_end());
-        Error::usage(format!(
-            "--scans {}: {message}\nwrite it like a run file, with [[scan]] before each scan",
-            path.shown()
-        ))
+    let wrong = |e: toml::de::Error| ScanTableError::NotToml {
+        path: path.shown(),
+        error: excerpt_of_lines(e.to_string().trim_end()),
     };
     let line = |at: usize| place(path, text[..at].lines().count().max(1) + usize::from(text[..at].ends_with('\n')));
     let document = DeTable::parse(text).map_err(wrong)?;
@@ -184,26 +168,23 @@ fn of_toml(text: &str, path: &Path) -> Result<Vec<ScanRow>> {
         let tables = match value.get_ref() {
             DeValue::Array(tables) if key.get_ref() == "scan" => tables,
             _ => {
-                return Err(Error::usage(format!(
-                    "{}: `{}` is not in a table [[scan]]; write [[scan]] before the keys of each scan",
-                    line(key.span().start),
-                    excerpt(key.get_ref())
-                )));
+                let (place, key) = (line(key.span().start), excerpt(key.get_ref()).into());
+                return Err(ScanTableError::KeyOutsideScan { place, key }.into());
             }
         };
         let scans = values.get("scan").and_then(toml::Value::as_array);
         for (table, scan) in tables.iter().zip(scans.into_iter().flatten()) {
             let place = line(table.span().start);
             let (DeValue::Table(keys), Some(mut flags)) = (table.get_ref(), scan.as_table().cloned()) else {
-                return Err(Error::usage(format!("{place}: expected keys of a scan; write [[scan]] before them")));
+                return Err(ScanTableError::NoKeys { place }.into());
             };
             keys.keys().try_for_each(|key| check_key(key.get_ref(), &known, &line(key.span().start)))?;
             let Some(toml::Value::String(name)) = flags.remove(NAME_COLUMN) else {
-                return Err(Error::usage(format!("{place}: there is no name; write name = \"...\" in every [[scan]]")));
+                return Err(ScanTableError::NoName { place }.into());
             };
             ReconstructArgs::deserialize(flags.clone()).map_err(|e| {
-                let message = excerpt_of_lines(e.to_string().trim_end());
-                Error::usage(format!("{place}: {message}; write the value as in a run file"))
+                let error = excerpt_of_lines(e.to_string().trim_end());
+                ScanTableError::WrongValue { place: place.clone(), error }
             })?;
             rows.push(ScanRow { name, flags, place });
         }

@@ -1,5 +1,6 @@
 //! Warning before a run that will take long, with its estimated time.
 
+use super::errors::ReconstructWarning;
 use crate::engine::{ReadyDevice, Source};
 use crate::error::Result;
 use crate::facts::DeviceKind;
@@ -45,9 +46,9 @@ pub(super) fn warn_if_long(
 
 /// Returns the warning about a run of slices of side `size` that takes `seconds`, if that is long.
 fn warning(job: &Job, size: usize, processor: bool, seconds: f64) -> Option<String> {
-    let flags = || faster(job, size, processor).join("; ");
     (seconds > LONG).then(|| {
-        format!("warning: back projection will take about {}; try a faster way: {}", readable(seconds), flags())
+        let (time, ways) = (readable(seconds), faster(job, size, processor).join("; "));
+        format!("warning: {}", ReconstructWarning::Long { time, ways })
     })
 }
 

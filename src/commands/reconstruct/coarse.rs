@@ -1,5 +1,6 @@
 //! Check whether samples of 16-bit floats distinguish the values of slices.
 
+use super::errors::ReconstructWarning;
 use super::overview::middle;
 use crate::engine::Source;
 use crate::job::Job;
@@ -31,15 +32,8 @@ pub(super) fn doubt(job: &Job, source: &Source, target: &Target, computed: bool)
     } else if spacing(&samples) <= MOST * spread {
         return None;
     }
-    Some(Doubt::new(
-        DoubtKind::CoarseF16,
-        format!(
-            "--dtype f16: neighbouring samples are {:.1e} apart, but the values of slice {number} only spread by \
-             {spread:.1e}, so they are rounded to a few values",
-            spacing(&samples)
-        ),
-        "give --dtype f32, or a --pixel-size in another unit, such as mm for um",
-    ))
+    let coarse = ReconstructWarning::CoarseSamples { spacing: spacing(&samples), slice: number, spread };
+    Some(Doubt::of(DoubtKind::CoarseF16, &coarse))
 }
 
 /// Returns the standard deviation.

@@ -3,6 +3,7 @@
 mod account;
 mod ahead;
 mod coarse;
+mod errors;
 mod outputs;
 mod overview;
 mod page;
@@ -20,7 +21,7 @@ use crate::device::DeviceSearch;
 use crate::engine::{
     Done, Finish, ObservedSlice, ReadyDevice, Run, Source, WRITERS, chosen, leave, plan_for, ready_devices, run_stages,
 };
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::execution::Existing;
 use crate::files::{OutputFile, OutputKind, TOML};
 use crate::job::Job;
@@ -31,11 +32,12 @@ use crate::plan::Scan;
 use crate::recipe::{Center, Identity, Scaling, merge, run_file};
 use crate::remark::{Doubt, DoubtKind};
 use crate::report::{Reporter, StageClock, results};
-use crate::sink::{AllowedContents, Encoding, OUTPUT_FORMS, PageContent, SOFTWARE, SliceStorage, SliceWriter, Target};
+use crate::sink::{AllowedContents, Encoding, PageContent, SOFTWARE, SliceStorage, SliceWriter, Target};
 use crate::steps::{Counts, Tilt};
 use crate::units::Interval;
 use crate::visible::Shown;
 pub(super) use account::scan_name;
+use errors::{ReconstructFlagError, ReconstructInputError, ReconstructWarning};
 use outputs::{SideFiles, input_set, inputs};
 use overview::{Gathered, middle};
 pub(super) use overview::{Overview, Wanted};
@@ -87,11 +89,7 @@ pub(super) fn reconstruct_scan(mut flags: ReconstructArgs, name: Option<&str>, c
         ));
         return Ok(());
     }
-    let target = job
-        .execution
-        .output
-        .as_ref()
-        .ok_or_else(|| Error::usage(format!("--output: missing, expected: {OUTPUT_FORMS}")))?;
+    let target = job.execution.output.as_ref().ok_or(ReconstructFlagError::NoOutput)?;
     let reconstruction =
         Reconstruction { job: &job, flags: &flags, source: &source, target, reporter: &reporter, cancelled };
     reconstruction.run(axis, start)
@@ -127,9 +125,7 @@ fn with_axis(job: Job, source: Source, flags: &ReconstructArgs, reporter: &Repor
             let query = AxisQuery { method, range: None };
             let mut found = Aligned::of(job, source, query, reporter)?;
             if wanted && found.tilt.is_none() {
-                return Err(Error::Input(
-                    "--tilt: auto compares at least three rows with a sample; give more --rows, or degrees".into(),
-                ));
+                return Err(ReconstructInputError::NoTilt.into());
             }
             if wanted {
                 found = found.upright(query, reporter)?;
@@ -172,14 +168,11 @@ fn show_trials(found: Aligned, flags: &ReconstructArgs, reporter: &Reporter) {
 fn tilted(found: &Aligned) -> Option<Doubt> {
     found.search.tilt.filter(|tilt| tilt.slope != 0.0)?;
     let tilt = found.tilt?;
-    Some(Doubt::new(
-        DoubtKind::TiltedAxis,
-        format!("the axis is tilted ({tilt}), so that slices away from the middle have another one"),
-        match found.job.recipe.input.is_sinograms() {
-            true => "rotate the projections, and make sinograms of them",
-            false => "give --tilt auto",
-        },
-    ))
+    let warning = match found.job.recipe.input.is_sinograms() {
+        true => ReconstructWarning::TiltedSinograms { tilt },
+        false => ReconstructWarning::TiltedProjections { tilt },
+    };
+    Some(Doubt::of(DoubtKind::TiltedAxis, &warning))
 }
 
 fn print_plans(job: &Job, source: &Source, reporter: &Reporter) -> Result<()> {

@@ -1,5 +1,6 @@
 //! The files that a run writes beside its slices, and checks that they do not conflict with others.
 
+use super::errors::SideFileError;
 use crate::engine::Source;
 use crate::error::{Error, Result};
 use crate::execution::Existing;
@@ -71,21 +72,21 @@ impl SideFiles {
         let record = place(&target.record());
         let mut seen = HashSet::new();
         for file in self.all() {
-            let (path, at) = (file.path(), place(file.path()));
-            let wrong = |why: &str| Err(Error::output(path, format!("{}: {why}; choose another file", file.flag())));
+            let (path, at, flag) = (file.path(), place(file.path()), file.flag().to_owned());
+            let wrong = |error: SideFileError| Err(Error::output(path, error));
             if slices.contains(&at) || at == record {
-                return wrong("is a file of --output");
+                return wrong(SideFileError::OfOutput { flag });
             }
             if !seen.insert(at.clone()) {
-                return wrong("is also written for another flag");
+                return wrong(SideFileError::WrittenTwice { flag });
             }
             let is_tiff = OutputKind::Tiff.has(path);
             if is_tiff && inputs.contain(directory(&at)) {
-                return wrong("would be read as a page of the input");
+                return wrong(SideFileError::InInput { flag });
             }
             let of_slices = || target.directory().canonicalize().is_ok_and(|output| output == directory(&at));
             if is_tiff && target.fills_directory() && of_slices() {
-                return wrong("would be taken for a slice in the directory of --output");
+                return wrong(SideFileError::LikeSlice { flag });
             }
         }
         Ok(())

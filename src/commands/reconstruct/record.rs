@@ -1,16 +1,18 @@
 //! The identity of a run on disk: its key, which every slice contains, and its record, a run file next to the slices.
 
+use super::errors::{ReconstructInputError, RunRecordError};
 use super::reconstruction::Reconstruction;
 use super::summary::Summary;
 use crate::axis::Axis;
 use crate::cli::{InputArgs, ReconstructArgs, ScanArgs, StepArgs, Text};
+use crate::digest::PartsDigest;
 use crate::engine::{FieldCounts, ReadyDevice, Source};
 use crate::error::{Error, Result};
 use crate::execution::Existing;
 use crate::files::{Lock, LockMode, OutputKind, TOML, excerpt_of_lines, read_text, write_atomically};
 use crate::geometry::Roi;
 use crate::job::Job;
-use crate::recipe::{DeviceIdentity, FACTS, Identity, Scaling, digest, run_file};
+use crate::recipe::{DeviceIdentity, FACTS, Identity, Scaling, run_file};
 use crate::remark::Doubt;
 use crate::report::Reporter;
 use crate::sink::{OutputLock, SliceStamp, Target};
@@ -37,7 +39,7 @@ pub(super) fn identity(job: &Job, source: &Source, devices: &[ReadyDevice]) -> I
         part: device.plan.cut.projections,
     };
     let sampled = match job.recipe.values.scaling {
-        Some(Scaling::Percentile(_)) => Some(digest(scan.run_slices.iter().map(|slice| format!("{slice} ")))),
+        Some(Scaling::Percentile(_)) => Some(PartsDigest::of(scan.run_slices.iter().map(usize::to_string)).to_string()),
         _ => None,
     };
     Identity {
@@ -98,13 +100,10 @@ fn agree(lock: &mut OutputLock, job: &Job, key: &str) -> Result<()> {
     const RUN: &str = "run ";
     let lines = lock.add(&format!("{RUN}{key} of {}", owner(job)))?;
     match lines.iter().find_map(|line| line.strip_prefix(RUN)) {
-        Some(first) if !first.starts_with(key) => Err(Error::output(
-            lock.target().directory(),
-            format!(
-                "--output: run {first} is writing here, but this is run {key}, with different input, flags, device or \
-                 driver; wait until it has ended, or choose another --output"
-            ),
-        )),
+        Some(first) if !first.starts_with(key) => {
+            let (first, key) = (first.to_owned(), key.to_owned());
+            Err(Error::output(lock.target().directory(), RunRecordError::OtherRunWrites { first, key }))
+        }
         _ => Ok(()),
     }
 }
@@ -293,16 +292,12 @@ impl RecordFile {
     /// [`Error::Input`] if the file cannot be read, or is no record.
     pub fn read(path: &Path) -> Result<RecordFile> {
         let text = read_text(path).map_err(|e| Error::input(path, e))?;
-        let wrong = |why: &dyn std::fmt::Display| {
-            Error::input(
-                path,
-                format!("is not the record of a run: {why}; name a directory with fbp-run.toml, or that file"),
-            )
-        };
-        let flags = toml::from_str(&text).map_err(|e| wrong(&excerpt_of_lines(e.to_string().trim_end())))?;
-        let mut table: toml::Table = text.parse().map_err(|e| wrong(&e))?;
-        let facts = table.remove(FACTS).ok_or_else(|| wrong(&"it has no table [facts]"))?;
-        Ok(RecordFile { flags, facts: facts.try_into().map_err(|e: toml::de::Error| wrong(&e.message()))?, text })
+        let wrong = |error: String| Error::input(path, ReconstructInputError::NotARecord { error });
+        let flags = toml::from_str(&text).map_err(|e| wrong(excerpt_of_lines(e.to_string().trim_end())))?;
+        let mut table: toml::Table = text.parse().map_err(|e: toml::de::Error| wrong(e.to_string()))?;
+        let facts = table.remove(FACTS).ok_or_else(|| Error::input(path, ReconstructInputError::NoFacts))?;
+        let facts = facts.try_into().map_err(|e: toml::de::Error| wrong(e.message().to_owned()))?;
+        Ok(RecordFile { flags, facts, text })
     }
 }
 
@@ -346,15 +341,8 @@ impl<'a> Record<'a> {
             && job.execution.shard.is_some()
             && job.execution.existing == Existing::Refuse
         {
-            return Err(Error::output(
-                &target.record(),
-                format!(
-                    "belongs to run {}, but this is run {key}, which differs in {}. Give all shards the same flags and \
-                     devices, or --resume to replace the other run's slices",
-                    before.run,
-                    differences(identity, &before.key)
-                ),
-            ));
+            let (run, parts) = (before.run.clone(), differences(identity, &before.key));
+            return Err(Error::output(&target.record(), RunRecordError::OfOtherRun { run, key, parts }));
         }
         let part = JobRecord {
             shard: job.execution.shard.map(|shard| shard.to_string()),
@@ -406,18 +394,15 @@ impl<'a> Record<'a> {
         facts.jobs = before.filter(|before| before.run == facts.run).map(|before| before.jobs).unwrap_or_default();
         facts.jobs.retain(|part| part.shard != self.part.shard);
         facts.jobs.push(self.part.clone());
-        let toml = |e: toml::ser::Error| Error::Output(format!("{}: {e}", self.target.record().display()));
+        let toml = |e: toml::ser::Error| Error::output(&self.target.record(), e);
         let table = toml::Table::from_iter([(FACTS.to_owned(), toml::Value::try_from(facts).map_err(toml)?)]);
         let head = format!("{TOML} reconstruct`. With `--config`, this file reproduces the slices.\n");
         let text = format!("{head}{}\n{}", run_file(&self.run)?, toml::to_string(&table).map_err(toml)?);
         let path = self.target.record();
         if path.symlink_metadata().is_ok() && !OutputKind::Toml.wrote(&path) {
-            let why = "is the place of the record of this run, but was not written by fbp; move it away";
-            return Err(Error::output(&path, why));
+            return Err(Error::output(&path, RunRecordError::OtherFile));
         }
-        write_atomically(&path, text).map_err(|e| {
-            Error::output(&path, format!("cannot be written: {e}; free some space or choose another --output"))
-        })
+        write_atomically(&path, text).map_err(|e| Error::output(&path, RunRecordError::Unwritable { error: e.into() }))
     }
 
     /// Repeats the doubts of earlier jobs about the data of slices that are kept, as this job does not read those data.
@@ -470,7 +455,7 @@ impl<'a> Record<'a> {
         let before = facts(&path);
         if self.new && before.as_ref().is_none_or(|before| before.jobs.len() <= 1) && !self.target.is_started() {
             return std::fs::remove_file(&path)
-                .map_err(|e| Error::output(&path, format!("cannot be removed: {e}; check the permissions")));
+                .map_err(|error| Error::output(&path, RunRecordError::NotRemoved { error }));
         }
         self.put(before)
     }

@@ -1,5 +1,6 @@
 //! `fbp tune`: searches the parameters of the kernels on a device, and writes a profile with the result.
 
+mod errors;
 mod problem;
 mod steps;
 mod tuner;
@@ -13,7 +14,7 @@ use crate::facts::{DeviceFacts, DeviceKind};
 use crate::files::{
     InputSet, OutputFile, OutputKind, TOML, cache_directory, directory, make_private, refused_cache, write_atomically,
 };
-use crate::kernel::KernelSpec;
+use crate::kernel::{KernelSpec, Offer};
 use crate::measure::{
     Log, MeasurementConditions, Outcome, Prediction, Protocol, Reach, TimedKernel, TuningRun, compose_profile,
     compose_sizes, size_table, tuned_file_stem, tuning_table,
@@ -22,6 +23,7 @@ use crate::profile::{Choice, Profile, ProfileStore, TUNED, tuned_directory};
 use crate::recipe::parse_time;
 use crate::report::{ProgressKind, Reporter};
 use crate::visible::Shown;
+use errors::{FailedTuneError, StoppedTuneError, TuneCommandError, TunedProfileOutputError};
 use problem::{SIZE, SIZE_OF_PROCESSORS, fitting, most_slices, targets};
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
@@ -171,7 +173,7 @@ fn directories() -> Result<(PathBuf, PathBuf)> {
         if let Some(why) = refused_cache(&[TUNED]) {
             return Error::usage(why.trim_start_matches("warning: "));
         }
-        Error::usage("there is no directory for the log of measurements; set FBP_CACHE_DIR, XDG_CACHE_HOME or HOME")
+        TuneCommandError::NoLogDirectory.into()
     })
 }
 
@@ -204,16 +206,14 @@ fn announce(reporter: &Reporter, heading: &str, choice: &Choice, log: &Log, resu
 /// Returns an error if searches remain, or if `failed` is a search without a correct kernel.
 fn verdict(finished: usize, searches: usize, failed: Option<&Outcome>, facts: &DeviceFacts) -> Result<()> {
     if finished < searches {
-        return Err(Error::Interrupted(format!(
-            "interrupted: {finished} of {searches} searches are done, all measurements are in the log; continue with --resume"
-        )));
+        return Err(StoppedTuneError::SearchesLeft { finished, searches }.into());
     }
     match failed {
         None => Ok(()),
-        Some(Outcome { shipped: TimedKernel { offer, .. }, .. }) => Err(Error::CheckFailed(format!(
-            "no kernel for {} {} fits and is correct on {}; try another --profile, --size or --algorithm",
-            offer.interpolation, offer.mode, facts.name
-        ))),
+        Some(Outcome { shipped: TimedKernel { offer: Offer { interpolation, mode, .. }, .. }, .. }) => {
+            let (interpolation, mode, device) = (*interpolation, *mode, facts.name.clone());
+            Err(FailedTuneError::NoKernel { interpolation, mode, device }.into())
+        }
     }
 }
 
@@ -250,18 +250,13 @@ fn write(profile: &Profile, destination: &ProfileDestination, reporter: &Reporte
     let text = toml::to_string_pretty(profile).map_err(|e| Error::profile(&name, e.to_string()))?;
     let text = format!("{TOML} tune`.\n{text}");
     if Profile::parse(&text, &name)? != *profile {
-        return Err(Error::profile(
-            &name,
-            "reads back with other values than were written; please report this bug in fbp",
-        ));
+        return Err(Error::profile(&name, TuneCommandError::OtherValues));
     }
     match output {
         Some(file) => file.write(text)?,
         None => {
             let made = make_private(directory(path)).and_then(|()| write_atomically(path, text));
-            made.map_err(|e| {
-                Error::output(path, format!("the tuned profile cannot be written: {e}; choose another --output"))
-            })?;
+            made.map_err(|e| Error::output(path, TunedProfileOutputError::Unwritable { error: e.into() }))?;
         }
     }
     reporter.note(&format!("profile {} is in {name}", profile.name));

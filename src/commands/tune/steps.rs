@@ -1,7 +1,9 @@
 //! Tuning of the sizes of the work-groups of steps, one after another: each value is timed on the device, and the
 //! results must be the same bit for bit.
 
+use super::errors::StoppedTuneError;
 use crate::device::{FoundDevice, Session};
+use crate::digest::PartsDigest;
 use crate::error::{Error, Result};
 use crate::kernel::{Parameter, StepSizes};
 use crate::measure::{
@@ -88,10 +90,10 @@ impl SizeTuner<'_> {
         sizes: &StepSizes,
         parameter: &Parameter,
         value: i64,
-        wanted: Option<u64>,
-    ) -> Result<(SizeTrial, Option<u64>)> {
+        wanted: Option<PartsDigest>,
+    ) -> Result<(SizeTrial, Option<PartsDigest>)> {
         if self.cancelled.load(Relaxed) {
-            return Err(Error::Interrupted("interrupted: no profile was written; start again".into()));
+            return Err(StoppedTuneError::NoProfile.into());
         }
         let operation = operation_for(parameter);
         // after an error a driver may return nothing but errors: it is opened again

@@ -1,10 +1,11 @@
 //! The search around one shipped kernel, and the comparison with the best kernel found.
 
 use super::super::bench::resident;
+use super::errors::TuneDeviceError;
 use super::problem::{problem, rows_of, slice_modes};
 use crate::check::Reference;
 use crate::device::{FoundDevice, Session};
-use crate::error::{Error, Result};
+use crate::error::{BoxedError, Error, Result};
 use crate::fault;
 use crate::kernel::KernelSpec;
 use crate::kernel::{Algorithm, Offer};
@@ -76,7 +77,7 @@ impl Tuner<'_> {
                 Ok(Some(outcome)) => outcomes.push(outcome),
                 Ok(None) => break,
                 // a driver may fail on the signal
-                Err(Error::Device(_) | Error::KernelBuild { .. }) if self.cancelled.load(Relaxed) => break,
+                Err(Error::Device(_) | Error::KernelBuild(_)) if self.cancelled.load(Relaxed) => break,
                 Err(error) => return Err(error),
             }
         }
@@ -189,9 +190,9 @@ impl Tuner<'_> {
     }
 
     /// Returns a point as a candidate, or the reason why it cannot run here or must not replace the shipped kernel.
-    fn candidate(&mut self, point: &Point, shipped: Option<&KernelSpec>) -> Result<Result<Candidate, String>> {
+    fn candidate(&mut self, point: &Point, shipped: Option<&KernelSpec>) -> Result<Result<Candidate, BoxedError>> {
         if let Err(why) = point.check() {
-            return Ok(Err(why));
+            return Ok(Err(why.into()));
         }
         let facts = &self.found.facts;
         let texel = self.open()?.texel(point)?;
@@ -199,7 +200,7 @@ impl Tuner<'_> {
         let refused = self.protocol.refuses(&spec, rows_of(&spec, self.profile, &self.protocol, facts), facts)?;
         let forbidden = shipped.and_then(|shipped| forbids(point.mode, &spec, shipped, self.protocol.bins));
         Ok(match refused.or(forbidden) {
-            Some(why) => Err(why),
+            Some(why) => Err(why.into()),
             None => Ok(Candidate { point: point.clone(), key: spec.generate()?.key, spec }),
         })
     }
@@ -213,9 +214,7 @@ impl Tuner<'_> {
                 let bench = opened.and_then(|session| Bench::new(session, self.protocol, &self.references));
                 bench.map_err(|error| match self.spent.len() {
                     0 => error,
-                    _ => Error::Device(format!(
-                        "{error}; all measurements so far are in the log; continue with --resume"
-                    )),
+                    _ => TuneDeviceError::Failed { error: error.to_string() }.into(),
                 })?
             }
         };

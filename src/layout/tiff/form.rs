@@ -1,6 +1,6 @@
 //! Kind and byte order of a TIFF file, as its header says them.
 
-use thiserror::Error;
+use crate::error::messages;
 
 /// Kind of TIFF, which determines the width of offsets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -18,15 +18,15 @@ pub struct TiffForm {
     pub big_endian: bool,
 }
 
-/// Reason why the first bytes of a file are not a header of TIFF.
-#[derive(Clone, Copy, Debug, Error, PartialEq, Eq)]
-pub enum TiffHeaderError {
-    #[error("is not a TIFF (it does not begin with II or MM); name the TIFF files alone, for example with a glob")]
-    Start,
-    #[error("is not a TIFF (version {version}, expected 42 or 43); copy or write it again")]
-    Version { version: u64 },
-    #[error("is truncated or damaged: its TIFF header is incomplete; copy or write it again")]
-    Incomplete,
+messages! {
+    /// Reason why the first bytes of a file are not a header of TIFF.
+    #[derive(Clone, Copy, PartialEq, Eq)]
+    pub enum TiffHeaderError: Input {
+        Start =>
+            "is not a TIFF (it does not begin with II or MM)"; "name the TIFF files alone, for example with a glob",
+        Version { version: u64 } => "is not a TIFF (version {version}, expected 42 or 43)"; "copy or write it again",
+        Incomplete => "is truncated or damaged: its TIFF header is incomplete"; "copy or write it again",
+    }
 }
 
 /// Version of classic TIFF.

@@ -1,6 +1,7 @@
 //! Codecs of the bytes of a chunk.
 
 use super::common::{BYTES_CODEC, CHECKSUM_CODEC, bytes_codec, is_big_endian, name_of};
+use super::errors::ZarrMetadataError;
 use super::group::ZarrVersion;
 use super::shard::ShardMetadata;
 use crate::layout::codec::{Compressor, DEFLATE_LEVEL, ZSTD_LEVEL};
@@ -36,15 +37,10 @@ pub(super) struct ArrayCodecs {
 }
 
 /// Returns the compressor with this name.
-fn named(name: &str) -> Result<Compressor, String> {
+fn named(name: &str) -> Result<Compressor, ZarrMetadataError> {
     let plain = name.strip_prefix(NUMCODECS).unwrap_or(name);
     let found = COMPRESSORS.iter().find(|(_, known, _)| *known == plain);
-    found.map(|(compressor, ..)| *compressor).ok_or_else(|| {
-        format!(
-            "has chunks in the codec {name}, expected none, gzip, zlib, zstd, lz4 or blosc; write the array again with one \
-             of these"
-        )
-    })
+    found.map(|(compressor, ..)| *compressor).ok_or_else(|| ZarrMetadataError::Compressor { name: name.into() })
 }
 
 /// Returns the metadata of a compressor with the level at which this program compresses; those that it does not apply
@@ -67,9 +63,9 @@ fn compressor_of(compressor: Compressor, version: ZarrVersion) -> Value {
 
 impl ChunkCodec {
     /// Reads the metadata of an array of version 2.
-    pub(super) fn parse_version_2(meta: &Value) -> Result<ChunkCodec, String> {
+    pub(super) fn parse_version_2(meta: &Value) -> Result<ChunkCodec, ZarrMetadataError> {
         if meta["filters"].as_array().is_some_and(|filters| !filters.is_empty()) {
-            return Err("has filters, expected none; write the array again without".into());
+            return Err(ZarrMetadataError::Filters);
         }
         let compressor = match &meta["compressor"] {
             Value::Null => None,
@@ -93,27 +89,24 @@ impl ChunkCodec {
 
 impl ArrayCodecs {
     /// Reads the codecs of an array.
-    pub fn parse(codecs: &Value) -> Result<ArrayCodecs, String> {
+    pub fn parse(codecs: &Value) -> Result<ArrayCodecs, ZarrMetadataError> {
         let sharding = &codecs[0]["configuration"];
         if codecs[0]["name"] != SHARDS {
             return ArrayCodecs::parse_chunk(codecs);
         }
         if codecs.as_array().is_some_and(|codecs| codecs.len() > 1) {
-            return Err("has shards in another codec, expected none; write the array again without".into());
+            return Err(ZarrMetadataError::EncodedShards);
         }
         let of_chunk = ArrayCodecs::parse_chunk(&sharding["codecs"])?;
         Ok(ArrayCodecs { shards: Some(ShardMetadata::parse(sharding)?), ..of_chunk })
     }
 
     /// Reads the codecs of a chunk: `bytes`, followed by a compressor, a checksum, both or neither.
-    fn parse_chunk(codecs: &Value) -> Result<ArrayCodecs, String> {
+    fn parse_chunk(codecs: &Value) -> Result<ArrayCodecs, ZarrMetadataError> {
         let codecs = codecs.as_array().map(Vec::as_slice).unwrap_or_default();
         let Some((bytes, others)) = codecs.split_first().filter(|(first, _)| name_of(first) == BYTES_CODEC) else {
             let first = codecs.first().map_or("none", name_of);
-            return Err(format!(
-                "has the codec {first} first, expected bytes; write the array again without transposing, and without shards \
-                 in shards"
-            ));
+            return Err(ZarrMetadataError::FirstCodec { name: first.into() });
         };
         let big_endian = is_big_endian(bytes);
         let (others, checksum) = match others.split_last() {
@@ -124,10 +117,7 @@ impl ArrayCodecs {
             [] => None,
             [one] => Some(named(name_of(one))?),
             [_, second, ..] => {
-                return Err(format!(
-                    "has the codec {} after another, expected at most one compressor; write the array again with one",
-                    name_of(second)
-                ));
+                return Err(ZarrMetadataError::SecondCodec { name: name_of(second).into() });
             }
         };
         Ok(ArrayCodecs { big_endian, chunk: ChunkCodec { compressor, checksum }, shards: None })

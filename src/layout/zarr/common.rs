@@ -1,5 +1,6 @@
 //! Parts of metadata and of stored bytes that chunks and indexes of shards share.
 
+use super::errors::ZarrMetadataError;
 use crate::layout::codec::DecodeError;
 use serde_json::{Value, json};
 
@@ -9,9 +10,9 @@ pub(super) const BYTES_CODEC: &str = "bytes";
 pub(super) const CHECKSUM_CODEC: &str = "crc32c";
 
 /// Returns the sides that metadata list.
-pub(super) fn sides(value: &Value) -> Result<Vec<u64>, String> {
+pub(super) fn sides(value: &Value) -> Result<Vec<u64>, ZarrMetadataError> {
     let sides = value.as_array().and_then(|sides| sides.iter().map(Value::as_u64).collect());
-    sides.ok_or_else(|| "has no regular shape and chunks in its metadata; write it with regular chunks".into())
+    sides.ok_or(ZarrMetadataError::Sides)
 }
 
 /// Returns the name of a codec of version 3; a codec without configuration may be given by its name alone.

@@ -1,5 +1,6 @@
 //! Fill values of samples that were never written.
 
+use super::errors::ZarrMetadataError;
 use crate::layout::SampleType;
 use serde_json::Value;
 
@@ -7,7 +8,7 @@ use serde_json::Value;
 ///
 /// # Errors
 /// A message about a value that is not a number.
-pub fn fill_bytes(value: &Value, sample: SampleType, big_endian: bool) -> Result<Vec<u8>, String> {
+pub fn fill_bytes(value: &Value, sample: SampleType, big_endian: bool) -> Result<Vec<u8>, ZarrMetadataError> {
     let number = match value {
         Value::Null => 0.0,
         Value::String(text) if text == "NaN" => f64::NAN,
@@ -16,9 +17,9 @@ pub fn fill_bytes(value: &Value, sample: SampleType, big_endian: bool) -> Result
         Value::String(text) if sample.is_float() && text.starts_with("0x") => {
             let digits = 2 * sample.bytes();
             return of_digits(&text[2..], sample, big_endian)
-                .ok_or_else(|| format!("has the fill value {text}, expected 0x and {digits} digits, or a number"));
+                .ok_or_else(|| ZarrMetadataError::FillDigits { value: text.clone(), digits });
         }
-        other => other.as_f64().ok_or_else(|| format!("has the fill value {other}, expected a number"))?,
+        other => other.as_f64().ok_or_else(|| ZarrMetadataError::FillValue { value: other.to_string() })?,
     };
     let mut bytes = match sample {
         SampleType::U8 => vec![number as u8],

@@ -1,5 +1,6 @@
 //! Names of the files of chunks.
 
+use super::errors::ZarrMetadataError;
 use super::group::ZarrVersion;
 use serde_json::{Value, json};
 
@@ -28,7 +29,7 @@ impl ChunkKeys {
     ///
     /// # Errors
     /// A message about an unsupported separator.
-    pub(super) fn parse(meta: &Value, version: ZarrVersion) -> Result<ChunkKeys, String> {
+    pub(super) fn parse(meta: &Value, version: ZarrVersion) -> Result<ChunkKeys, ZarrMetadataError> {
         let (default, separator) = match version {
             ZarrVersion::V2 => (false, &meta["dimension_separator"]),
             ZarrVersion::V3 => {
@@ -38,7 +39,7 @@ impl ChunkKeys {
         };
         let separator = separator.as_str().unwrap_or(if default { "/" } else { "." });
         if separator != "/" && separator != "." {
-            return Err(format!("has {separator:?} between the numbers of a chunk, expected / or ."));
+            return Err(ZarrMetadataError::Separator { separator: separator.into() });
         }
         Ok(ChunkKeys::new(default, separator))
     }

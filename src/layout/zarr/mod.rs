@@ -4,6 +4,7 @@
 mod array;
 mod codec;
 mod common;
+mod errors;
 mod fill;
 mod group;
 mod image;
@@ -14,8 +15,9 @@ mod shard;
 pub use array::ArrayMetadata;
 pub use codec::ChunkCodec;
 pub use common::checked;
+pub use errors::{ShardIndexError, ZarrMetadataError};
 pub use fill::fill_bytes;
 pub use group::{ATTRIBUTES, GROUP, METADATA, ZarrVersion, group_files, is_array};
 pub use image::{ImageLevel, ImageMetadata, first_level};
 pub use keys::ChunkKeys;
-pub use shard::{ShardIndex, ShardIndexError, ShardIndexForm, ShardMetadata};
+pub use shard::{ShardIndex, ShardIndexForm, ShardMetadata};

@@ -1,9 +1,9 @@
 //! Files of several chunks, with an index of their places (the codec `sharding_indexed` of Zarr 3).
 
 use super::common::{BYTES_CODEC, CHECKSUM_CODEC, bytes_codec, checked, is_big_endian, name_of, sides};
+use super::errors::{ShardIndexError, ZarrMetadataError};
 use serde_json::{Value, json};
 use std::ops::Range;
-use thiserror::Error;
 
 /// Number of bytes of an entry of an index: offset and length.
 const ENTRY: usize = 16;
@@ -31,29 +31,15 @@ pub struct ShardIndexForm {
 /// Places of the chunks of a file, in the order of the file; `None` for chunks that were never written.
 pub type ShardIndex = Vec<Option<Range<u64>>>;
 
-/// Reason why an index cannot be read.
-#[derive(Clone, Copy, Debug, Error, PartialEq, Eq)]
-pub enum ShardIndexError {
-    #[error("is damaged: the checksum of its index is wrong; copy or write it again")]
-    Checksum,
-    #[error("is damaged: its index has a chunk outside it; copy or write it again")]
-    Outside,
-}
-
 impl ShardMetadata {
     /// Reads the configuration of the codec.
-    pub(super) fn parse(configuration: &Value) -> Result<ShardMetadata, String> {
+    pub(super) fn parse(configuration: &Value) -> Result<ShardMetadata, ZarrMetadataError> {
         let codecs = configuration["index_codecs"].as_array().map(Vec::as_slice).unwrap_or_default();
         let names: Vec<_> = codecs.iter().map(name_of).collect();
         let checksum = match names[..] {
             [BYTES_CODEC] => false,
             [BYTES_CODEC, CHECKSUM_CODEC] => true,
-            _ => {
-                let names = names.join(", ");
-                return Err(format!(
-                    "has indexes of shards in the codecs {names}, expected bytes, or bytes and crc32c; write the array again with these"
-                ));
-            }
+            _ => return Err(ZarrMetadataError::IndexCodecs { names: names.join(", ") }),
         };
         let big_endian = is_big_endian(&codecs[0]);
         let index = ShardIndexForm { at_start: configuration["index_location"] == "start", big_endian, checksum };

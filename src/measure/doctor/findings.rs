@@ -4,10 +4,25 @@ use super::super::bench::BenchRow;
 use super::super::protocol::Protocol;
 use super::super::text::{markdown, scientific};
 use super::super::verdict::{Verdict, verdict_word};
-use crate::error::{Error, Result};
+use crate::error::{Result, messages};
 use crate::facts::DeviceFacts;
 use serde::Serialize;
 use std::path::PathBuf;
+
+messages! {
+    /// What a device does incorrectly.
+    enum DiagnosisError: CheckFailed {
+        /// Runs avoid a kernel, but nothing else.
+        Kernel { device: String, driver: String, name: String, why: String, more: String } =>
+            "{device}, driver {driver}: kernel {name} is incorrect ({why}){more}; fbp reconstruct checks the kernel \
+             of a run and uses another one";
+            "try a newer driver, another --device or another --profile",
+        Needed { device: String, driver: String, what: &'static str, name: String, why: String, more: String } =>
+            "{device}, driver {driver}: {what} {name} is incorrect ({why}){more}; fbp reconstruct would not run like \
+             this";
+            "install what the message names, or choose another --device",
+    }
+}
 
 /// Problems for checking kernels: complete blocks, and few pixels (no complete block) from many projections, so that loops
 /// run as often as in real scans.
@@ -147,21 +162,16 @@ impl Diagnosis {
             (Some(reason), ..) => reason.trim_end().to_owned(),
             _ => "it does not work".to_owned(),
         };
-        let todo = match what {
-            "kernel" => {
-                "fbp reconstruct checks the kernel of a run and uses another one; a newer driver, another --device or \
-                 another --profile may avoid the problem"
-            }
-            _ => "fbp reconstruct would not run like this; install what the message names, or choose another --device",
-        };
         let more = match bad.count() {
             0 => String::new(),
             more => format!(" and {more} more"),
         };
-        Err(Error::CheckFailed(format!(
-            "{}, driver {}: {what} {} is incorrect ({why}){more}; {todo}",
-            self.device, self.driver, first.name
-        )))
+        let (device, driver, name) = (self.device.clone(), self.driver.clone(), first.name.clone());
+        let error = match what {
+            "kernel" => DiagnosisError::Kernel { device, driver, name, why, more },
+            what => DiagnosisError::Needed { device, driver, what, name, why, more },
+        };
+        Err(error.into())
     }
 }
 

@@ -1,13 +1,21 @@
 //! Log of measurements, one line of JSON each, so that an interrupted run can continue.
 
 use super::super::verdict::Verdict;
-use crate::error::{Error, Result};
+use crate::error::{BoxedError, Error, Result, messages};
 use crate::files::{make_private, open_regular};
 use serde::{Deserialize, Serialize};
 use std::collections::HashMap;
 use std::fs::File;
 use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
+
+messages! {
+    /// Why measurements are not kept.
+    enum LogError: Output {
+        Unwritable { error: BoxedError } =>
+            "the log of measurements cannot be written: {error}"; "set FBP_CACHE_DIR to a directory with space",
+    }
+}
 
 /// Conditions that measurements must share to be comparable.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -93,12 +101,7 @@ pub struct Log {
 impl Log {
     /// Opens the log. With `resume`, reads everything since the last run that was not resumed.
     pub fn open(path: &Path, identity: MeasurementConditions, resume: bool, date: &str) -> Result<Log> {
-        let wrong = |e: std::io::Error| {
-            Error::output(
-                path,
-                format!("the log of measurements cannot be written: {e}; set FBP_CACHE_DIR to a directory with space"),
-            )
-        };
+        let wrong = |e: std::io::Error| Error::output(path, LogError::Unwritable { error: e.into() });
         if let Some(directory) = path.parent() {
             make_private(directory).map_err(wrong)?;
         }
@@ -143,14 +146,9 @@ impl Log {
     }
 
     fn write(&mut self, line: &LogLine) -> Result<()> {
-        let wrong = |e: String| {
-            Error::output(
-                &self.path,
-                format!("the log of measurements cannot be written: {e}; set FBP_CACHE_DIR to a directory with space"),
-            )
-        };
-        let text = serde_json::to_string(line).map_err(|e| wrong(e.to_string()))?;
-        self.file.write_all(format!("{text}\n").as_bytes()).map_err(|e| wrong(e.to_string()))
+        let wrong = |error: BoxedError| Error::output(&self.path, LogError::Unwritable { error });
+        let text = serde_json::to_string(line).map_err(|e| wrong(e.into()))?;
+        self.file.write_all(format!("{text}\n").as_bytes()).map_err(|e| wrong(e.into()))
     }
 
     /// Returns the file's name without its directory.

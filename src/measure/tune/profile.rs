@@ -1,9 +1,9 @@
 //! The profile with tuned kernels.
 
 use super::outcome::Outcome;
+use crate::digest::PartsDigest;
 use crate::error::Result;
 use crate::facts::DeviceFacts;
-use crate::hash::fnv1a;
 use crate::kernel::{Interpolation, Mode};
 use crate::profile::{Auto, KernelEntry, Match, MeasuredSpeed, Profile, Tuned, auto_keys};
 
@@ -29,8 +29,8 @@ pub fn tuned_file_stem(facts: &DeviceFacts) -> String {
         .map(str::to_owned)
         .collect();
     let short: String = words.join("-").chars().take(40).collect();
-    let hash = fnv1a(&[facts.platform.as_bytes(), facts.name.as_bytes(), facts.driver.as_bytes()]);
-    format!("{}-{hash:016x}", short.trim_end_matches('-'))
+    let digest = PartsDigest::of([&facts.platform, &facts.name, &facts.driver]);
+    format!("{}-{digest:.16}", short.trim_end_matches('-'))
 }
 
 /// Suffix of a tuned profile's name.

@@ -5,14 +5,22 @@ use crate::device::{
     ColumnOrder, DetectorRows, DeviceRows, ImageFilter, ImageFilterForm, ImagePart, OutlierForm, OutlierRemover,
     OutlierRows, PieceSize, RunningMedians, Session, SinogramBatch, SinogramShape,
 };
-use crate::error::{Error, Result};
-use crate::hash::fnv1a;
+use crate::digest::PartsDigest;
+use crate::error::{Result, messages};
 use crate::kernel::IMAGE_LENGTHS;
 use crate::source::{SampleType, StoredSamples};
 use opencl3::memory::{Buffer, CL_MEM_READ_WRITE};
 use rayon::prelude::*;
 use std::fmt;
 use std::time::Instant;
+
+messages! {
+    /// Why an operation of a step is not timed.
+    enum StepTimingError: Device {
+        NotANumber =>
+            "a result is not a number"; "check the device with fbp doctor, or choose another --device",
+    }
+}
 
 /// Number of sinograms, or of projections, in a pass.
 const SLICES: usize = 4;
@@ -53,7 +61,7 @@ pub struct StepTiming {
     /// Median of a pass in seconds.
     pub seconds: f64,
     /// Hash of the values that the operation computed.
-    pub result: u64,
+    pub result: PartsDigest,
 }
 
 impl StepOperation {
@@ -61,7 +69,7 @@ impl StepOperation {
     /// after one that does not count.
     ///
     /// # Errors
-    /// Errors of the device, and [`Error::Internal`] for a problem for which the device cannot do the operation.
+    /// Errors of the device, and an internal error for a problem for which the device cannot do the operation.
     pub fn time(self, session: &Session, bins: usize, projections: usize, passes: usize) -> Result<StepTiming> {
         match self {
             StepOperation::SortColumns => sort(session, bins, projections, passes),
@@ -154,7 +162,10 @@ fn measure(
     let mut got = vec![0f32; count];
     session.read(out, &mut got, "results")?;
     if got.iter().any(|value| value.is_nan()) {
-        return Err(Error::Device("a result is not a number".into()));
+        return Err(StepTimingError::NotANumber.into());
     }
-    Ok(StepTiming { seconds: seconds[seconds.len() / 2], result: fnv1a(&[bytemuck::cast_slice(&got)]) })
+    Ok(StepTiming {
+        seconds: seconds[seconds.len() / 2],
+        result: PartsDigest::of([bytemuck::cast_slice::<f32, u8>(&got)]),
+    })
 }

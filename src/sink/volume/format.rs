@@ -1,6 +1,7 @@
 //! Outputs of one volume as formats of `--output`.
 
 use super::container::Container;
+use super::errors::VolumeError;
 use super::output::VolumeOutput;
 use super::paths::is_there;
 use super::sink::VolumeSink;
@@ -8,6 +9,7 @@ use super::stored::StoredVolume;
 use crate::error::{Error, Result};
 use crate::files::temporary_path;
 use crate::sink::compression::Compression;
+use crate::sink::errors::SliceOutputError;
 use crate::sink::existing::{Origin, StoredSlices};
 use crate::sink::format::{OutputFormat, Sink};
 use crate::sink::spec::{OneFile, spec_of};
@@ -121,16 +123,14 @@ impl<C: Container> OutputFormat for VolumeOutput<C> {
         let path = &self.file.0;
         let holds = fs::read_dir(path).is_ok_and(|mut entries| entries.next().is_some());
         if holds && !is_zarr(path) {
-            return Err(Error::output(path, "is a directory but not a Zarr; remove it or choose another --output"));
+            return Err(Error::output(path, VolumeError::NotZarr));
         }
         // tests whether this directory is writable
         let temporary = temporary_path(&self.file.0).map_err(|e| Error::output(&self.file.0, e))?;
         let written = fs::write(&temporary, "").and_then(|()| fs::remove_file(&temporary));
-        written.map_err(|e| {
-            Error::output(self.file.directory(), format!("cannot write here: {e}; choose another --output"))
-        })?;
+        written.map_err(|error| Error::output(self.file.directory(), SliceOutputError::CannotWriteHere { error }))?;
         if slices.is_empty() {
-            return Err(Error::output(&self.file.0, "there is no slice to write to this file; widen --rows"));
+            return Err(Error::output(&self.file.0, SliceOutputError::NoSlices));
         }
         Ok(Box::new(VolumeSink { output: self.clone(), slices: slices.to_vec(), overwrite, volume: OnceLock::new() }))
     }

@@ -6,6 +6,7 @@
 
 mod container;
 mod description;
+mod errors;
 mod format;
 #[cfg(feature = "hdf5")]
 mod hdf5;
@@ -24,15 +25,24 @@ mod zarr;
 pub use description::VolumeDescription;
 
 use super::target::Target;
-#[cfg(not(feature = "hdf5"))]
-use crate::error::Error;
-use crate::error::Result;
+use crate::error::{Result, messages};
 #[cfg(feature = "hdf5")]
 use hdf5::Hdf5File;
 use npy::NpyFile;
 use output::VolumeOutput;
 use std::path::Path;
 use zarr::ZarrDirectory;
+
+messages! {
+    /// What a build without HDF5 says to the name of an HDF5 file.
+    #[cfg_attr(feature = "hdf5", allow(dead_code, reason = "it is in the list of messages of all builds"))]
+    enum NoHdf5OutputError: Usage {
+        Refused { spec: String } =>
+            "--output {spec}: this fbp was built without HDF5";
+            "build it with `cargo build --release --locked --features hdf5`, or name a directory, a TIFF or a \
+             directory that ends in .zarr",
+    }
+}
 
 /// Parses a specification that ends in `.zarr`.
 pub(super) fn parse_zarr(spec: &str) -> Result<Option<Target>> {
@@ -58,10 +68,7 @@ pub(super) fn parse_hdf5(spec: &str) -> Result<Option<Target>> {
 #[cfg(not(feature = "hdf5"))]
 pub(super) fn parse_hdf5(spec: &str) -> Result<Option<Target>> {
     match is_hdf5_name(spec) {
-        true => Err(Error::usage(format!(
-            "--output {spec}: this fbp was built without HDF5; build it with `cargo build --release --locked \
-             --features hdf5`, or name a directory, a TIFF or a directory that ends in .zarr"
-        ))),
+        true => Err(NoHdf5OutputError::Refused { spec: spec.to_owned() }.into()),
         false => Ok(None),
     }
 }

@@ -5,6 +5,7 @@
 
 use super::container::{Container, OpenVolume, WrittenSlices};
 use super::description::VolumeDescription;
+use super::errors::{VolumeError, invalid};
 use super::marks::{MARK_BYTES, Marks};
 use super::paths::remove;
 use crate::files::{NpyHeader, OWN_END, open_regular};
@@ -32,10 +33,6 @@ pub fn describe(path: &Path) -> Option<VolumeDescription> {
     Some(NpyContents::read(&open_regular(path).ok()?).ok()?.description)
 }
 
-fn invalid(why: &str) -> io::Error {
-    io::Error::new(io::ErrorKind::InvalidData, why)
-}
-
 /// Returns the header of the array of a volume.
 fn header(description: &VolumeDescription) -> NpyHeader {
     let order = if cfg!(target_endian = "big") { '>' } else { '<' };
@@ -52,7 +49,7 @@ fn header(description: &VolumeDescription) -> NpyHeader {
 fn marks_offset(description: &VolumeDescription) -> io::Result<u64> {
     let values = (description.slices.len() as u64).checked_mul(description.slice_bytes() as u64);
     let end = values.and_then(|bytes| bytes.checked_add(header(description).start as u64));
-    end.ok_or_else(|| invalid("has slices of an impossible size; run again without --resume"))
+    end.ok_or_else(|| invalid(VolumeError::SliceSize))
 }
 
 /// What a file contains beside its array.
@@ -64,7 +61,7 @@ struct NpyContents {
 
 impl NpyContents {
     fn read(file: &File) -> io::Result<NpyContents> {
-        let foreign = || invalid("is not a NumPy file of fbp, or is damaged; run again without --resume");
+        let foreign = || invalid(VolumeError::NotOwnNpy);
         let length = file.metadata()?.len();
         let footer = length.checked_sub(FOOTER).ok_or_else(foreign)?;
         let mut numbers = [[0; 8]; 3];
@@ -83,7 +80,7 @@ impl NpyContents {
         let description: VolumeDescription = serde_json::from_slice(&read(at, description)?)?;
         let marks = marks_offset(&description)?;
         if marks.checked_add((description.slices.len() * MARK_BYTES) as u64) != Some(at) {
-            return Err(invalid("has another length than its description says; run again without --resume"));
+            return Err(invalid(VolumeError::OtherLength));
         }
         Ok(NpyContents { description, run_file: String::from_utf8_lossy(&run_file).into_owned(), marks })
     }

@@ -2,9 +2,11 @@
 
 use super::container::{Container, OpenVolume};
 use super::description::VolumeDescription;
+use super::errors::VolumeError;
 use super::paths::{is_there, unfinished, volume_lock};
 use crate::error::{Error, Result};
 use crate::files::{Lock, temporary_path};
+use crate::sink::errors::SliceOutputError;
 use crate::sink::file::failed;
 use crate::sink::request::OutputRequest;
 use crate::sink::spec::OneFile;
@@ -38,13 +40,7 @@ impl<C: Container> VolumeOutput<C> {
 
     /// Returns the error about an unfinished volume that may contain slices, and cannot be opened.
     pub fn unreadable(&self, error: &io::Error) -> Error {
-        Error::output(
-            &self.unfinished(),
-            format!(
-                "this unfinished output is kept, but cannot be read: {error}; correct this and run again, or remove it to \
-                 start from scratch"
-            ),
-        )
+        Error::output(&self.unfinished(), VolumeError::Unreadable { error: error.to_string() })
     }
 
     /// Reports whether a volume is of the run with this description.
@@ -85,8 +81,7 @@ impl<C: Container> VolumeOutput<C> {
         let (path, unfinished) = (&self.file.0, self.unfinished());
         let there = path.symlink_metadata().is_ok();
         if there && !overwrite {
-            let why = "was created in the meantime; is another run writing to the same --output?";
-            return Err(Error::output(path, why));
+            return Err(Error::output(path, SliceOutputError::Created));
         }
         self.container.show_parts(description).map_err(|e| self.failed(&e))?;
         let swapped = there.then(|| renameat_with(CWD, &unfinished, CWD, path, RenameFlags::EXCHANGE));

@@ -6,11 +6,19 @@
 
 use super::description::VolumeDescription;
 use super::paths::{remove, unfinished};
-use crate::hash::fnv1a;
+use crate::digest::PartsDigest;
+use crate::error::messages;
 use crate::visible::Shown;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
+
+messages! {
+    /// What is wrong with the directories of parts.
+    enum PartsError: Output {
+        NotADirectory { path: String } => "{path} must be a directory, but is a file",
+    }
+}
 
 /// Returns the name of a part in its directory.
 pub fn part_name(part: usize) -> String {
@@ -41,7 +49,7 @@ impl PartDirectories {
         let run = description.stamp.as_ref().map(|stamp| stamp.run.as_str()).unwrap_or_default();
         let slices = format!("{:?}", description.slices);
         let name = self.output.file_name().unwrap_or_default().to_string_lossy();
-        PathBuf::from(format!("{name}.parts")).join(format!("{:016x}", fnv1a(&[run.as_bytes(), slices.as_bytes()])))
+        PathBuf::from(format!("{name}.parts")).join(format!("{:.16}", PartsDigest::of([run, &slices])))
     }
 
     /// Returns the final directory of the parts.
@@ -62,7 +70,7 @@ impl PartDirectories {
     pub fn make(&self, description: &VolumeDescription) -> io::Result<PathBuf> {
         let (hidden, named) = (self.hidden(), self.named(description));
         if let Some(parent) = named.parent().filter(|parent| parent.symlink_metadata().is_ok() && !parent.is_dir()) {
-            let why = format!("{} must be a directory, but is a file", parent.shown());
+            let why = PartsError::NotADirectory { path: parent.shown() };
             return Err(io::Error::new(io::ErrorKind::AlreadyExists, why));
         }
         remove(&hidden)?;

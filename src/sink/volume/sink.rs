@@ -1,6 +1,7 @@
 //! Writing slices to a volume.
 
 use super::container::{Container, OpenVolume};
+use super::errors::VolumeError;
 use super::marks::Mark;
 use super::output::VolumeOutput;
 use super::paths::is_there;
@@ -9,6 +10,7 @@ use crate::sink::form::PageForm;
 use crate::sink::format::Sink;
 use crate::sink::page::{OutputPage, Pixels};
 use crate::sink::request::OutputRequest;
+use crate::visible::Shown;
 use rayon::prelude::*;
 use std::io;
 use std::path::PathBuf;
@@ -59,8 +61,7 @@ impl<C: Container> Sink for VolumeSink<C> {
             let Ok(place) = volume.description().slices.binary_search(slice) else { continue };
             let marked = volume.marks().get(place).map_err(|e| self.output.failed(&e))?;
             if matches!(marked, Mark::Complete(_)) && !self.overwrite {
-                let why = format!("slice {slice} is there already; add --resume to keep it, or --overwrite");
-                return Err(Error::output(&self.output.file.0, why));
+                return Err(Error::output(&self.output.file.0, VolumeError::SliceExists { slice: *slice }));
             }
             volume.forget(place).map_err(|e| self.output.failed(&e))?;
         }
@@ -81,22 +82,18 @@ impl<C: Container> Sink for VolumeSink<C> {
         let (path, unfinished) = (&self.output.file.0, self.output.unfinished());
         if !is_there(&unfinished).map_err(|e| self.output.unreadable(&e))? {
             // all slices existed before, or another job was the last one
-            let what = match self.output.is_of_run(path, &self.output.container.describe(request)) {
+            let unfinished = unfinished.shown();
+            let why = match self.output.is_of_run(path, &self.output.container.describe(request)) {
                 Ok(true) => return Ok(vec![path.clone()]),
-                Ok(false) => "this output is of another run".to_owned(),
-                Err(e) => e.to_string(),
+                Ok(false) => VolumeError::RemovedForAnotherRun { unfinished },
+                Err(error) => VolumeError::Removed { unfinished, error },
             };
-            let unfinished = unfinished.display();
-            return Err(Error::output(
-                path,
-                format!("is not written, since {unfinished} was removed during the run ({what}); run again"),
-            ));
+            return Err(Error::output(path, why));
         }
         let volume = self.output.container.open(&unfinished, true).map_err(|e| self.output.failed(&e))?;
         let planes = volume.description().slices.len();
         if *volume.description() != self.output.container.describe(request) {
-            let why = "is not written, since another command has replaced it during the run; run again";
-            return Err(Error::output(path, why));
+            return Err(Error::output(path, VolumeError::Replaced));
         }
         if volume.marks().count(planes).map_err(|e| self.output.failed(&e))? < planes {
             return Ok(Vec::new());

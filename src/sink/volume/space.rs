@@ -1,6 +1,8 @@
 //! Table of the compressed slices of an HDF5 output. It is in the file, where all jobs of a run share it until the
 //! index of the dataset is made from it.
 
+use super::errors::invalid;
+use crate::error::messages;
 use crate::files::Lock;
 use crate::layout::hdf5::StoredFrame;
 use std::fs::File;
@@ -9,6 +11,14 @@ use std::ops::Range;
 use std::os::unix::fs::FileExt;
 use std::path::PathBuf;
 use std::sync::{Mutex, PoisonError};
+
+messages! {
+    /// What is wrong with the table of compressed slices.
+    enum SliceTableError: Output {
+        Damaged => "is damaged"; "run again without --resume",
+        SliceLength => "a slice has an impossible length"; "run again",
+    }
+}
 
 /// Number of entries of a row: offset and length of a slice. For each part, a row after those of the slices has the end
 /// of the space in use, and 0.
@@ -55,7 +65,7 @@ impl SliceSpace {
     /// Reserves bytes of a part and returns their offset.
     pub fn reserve(&self, part: usize, bytes: u64) -> io::Result<u64> {
         let _alone = self.alone.lock().unwrap_or_else(PoisonError::into_inner);
-        let _others = Lock::wait(&self.lock).map_err(|e| io::Error::other(e.to_string()))?;
+        let _others = Lock::wait(&self.lock).map_err(io::Error::other)?;
         self.reserve_alone(part, bytes)
     }
 
@@ -63,7 +73,7 @@ impl SliceSpace {
     pub fn reserve_alone(&self, part: usize, bytes: u64) -> io::Result<u64> {
         let [offset, _] = self.numbers(self.slices + part)?;
         let end = offset.checked_add(bytes).and_then(|end| end.checked_next_multiple_of(ALIGNMENT));
-        let damaged = || io::Error::new(io::ErrorKind::InvalidData, "is damaged; run again without --resume");
+        let damaged = || invalid(SliceTableError::Damaged);
         self.put(self.slices + part, [end.ok_or_else(damaged)?, 0])?;
         Ok(offset)
     }
@@ -81,7 +91,7 @@ impl SliceSpace {
     /// Returns the place of a slice.
     pub fn get(&self, slice: usize) -> io::Result<StoredFrame> {
         let [offset, bytes] = self.numbers(slice)?;
-        let damaged = |_| io::Error::new(io::ErrorKind::InvalidData, "a slice has an impossible length; run again");
+        let damaged = |_| invalid(SliceTableError::SliceLength);
         Ok(StoredFrame { offset, bytes: u32::try_from(bytes).map_err(damaged)? })
     }
 

@@ -1,6 +1,7 @@
 //! Existing slices in a volume.
 
 use super::container::{Container, OpenVolume};
+use super::errors::VolumeError;
 use super::marks::Mark;
 use super::output::VolumeOutput;
 use crate::error::{Error, Result};
@@ -60,18 +61,13 @@ impl<C: Container> StoredSlices for StoredVolume<'_, C> {
     }
 
     fn read(&self, index: usize, out: &mut [f32]) -> Result<()> {
-        let bad = |why: String| {
-            Error::output(
-                &self.output.file.0,
-                format!("--resume: slice {index} cannot be read: {why}; run again without --resume"),
-            )
-        };
-        let Some((_, Ok(volume))) = &self.volume else { return Err(bad("it is gone".into())) };
+        let (slice, bad) = (index, |why: VolumeError| Error::output(&self.output.file.0, why));
+        let Some((_, Ok(volume))) = &self.volume else { return Err(bad(VolumeError::NoVolume { slice })) };
         let description = volume.description();
-        let place = description.slices.binary_search(&index).map_err(|_| bad("it is not in the file".into()))?;
-        let bytes = volume.read(place).map_err(|e| bad(e.to_string()))?;
+        let place = description.slices.binary_search(&index).map_err(|_| bad(VolumeError::NoSlice { slice }))?;
+        let bytes = volume.read(place).map_err(|error| bad(VolumeError::SliceUnreadable { slice, error }))?;
         if bytes.len() != out.len() * description.dtype.bytes() {
-            return Err(bad(format!("it has {} bytes", bytes.len())));
+            return Err(bad(VolumeError::SliceLength { slice, bytes: bytes.len() }));
         }
         to_f32(&bytes, description.dtype.sample(), cfg!(target_endian = "big"), out);
         Ok(())

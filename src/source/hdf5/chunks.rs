@@ -1,6 +1,6 @@
 //! Values in chunks that are read and decoded without the HDF5 library, on all threads at the same time.
 
-use super::FileResult;
+use super::errors::{Hdf5Result, Hdf5ValuesError};
 use crate::layout::SampleType;
 use crate::layout::codec::{ChunkFilter, DecodeBuffers, DecodeError, Pipeline};
 use crate::layout::hdf5::{ChunkIndex, ListedChunk, index};
@@ -71,7 +71,7 @@ impl ChunkedValues {
     ///
     /// # Errors
     /// When chunks are not within the file.
-    pub fn find(of: &ChunkedDataset) -> FileResult<Option<ChunkedValues>> {
+    pub fn find(of: &ChunkedDataset) -> Hdf5Result<Option<ChunkedValues>> {
         let Some((pipeline, plist)) = pipeline(of) else { return Ok(None) };
         let Some(sides) = plist.chunk() else { return Ok(None) };
         let chunk = match sides[..] {
@@ -84,20 +84,14 @@ impl ChunkedValues {
         let Some(bytes) = bytes.filter(|bytes| (1..=MAX_CHUNK).contains(bytes)) else { return Ok(None) };
         let Some(listed) = list(of, chunk, sides.len(), bytes) else { return Ok(None) };
         let Some(places) = placed(listed, of.shape, chunk) else { return Ok(None) };
-        let length =
-            of.file.metadata().map_err(|e| format!("cannot be read: {e}; copy or write the file again"))?.len();
+        let length = of.file.metadata().map_err(Hdf5ValuesError::unreadable)?.len();
         let largest = places.iter().map(|place| place.size).max().unwrap_or(0);
         if let Some(place) = places.iter().find(|place| place.offset.saturating_add(place.size) > length) {
-            return Err(format!(
-                "has a chunk at byte {} of its file, which has {length} bytes; copy or write it again",
-                place.offset
-            ));
+            return Err(Hdf5ValuesError::ChunkPastEnd { offset: place.offset, length }.into());
         }
         // compressed data may be somewhat longer than uncompressed data
         if largest > 2 * bytes + (1 << 16) {
-            return Err(format!(
-                "claims {largest} bytes for a chunk of {bytes} bytes of values; check whether the file is damaged"
-            ));
+            return Err(Hdf5ValuesError::ChunkTooLong { stored: largest, bytes }.into());
         }
         let fill = fill(&plist, of.sample, of.big_endian);
         Ok(Some(ChunkedValues { shape: of.shape, chunk, size, pipeline, places, largest, fill }))
@@ -112,7 +106,7 @@ impl ChunkedValues {
         frame: usize,
         rows: &Range<usize>,
         mut put: impl FnMut(usize, &[u8]),
-    ) -> FileResult<()> {
+    ) -> Hdf5Result<()> {
         let [_, height, width] = self.shape;
         let [deep, high, wide] = self.chunk;
         let (down, across) = (height.div_ceil(high), width.div_ceil(wide));
@@ -141,10 +135,8 @@ impl ChunkedValues {
                 let decode = |buffers: &mut DecodeBuffers, all: bool| {
                     self.decode(file, place, if all { 0..self.bytes() } else { wanted }, buffers)
                 };
-                memory
-                    .chunks
-                    .with_chunk(key, decode, copy)
-                    .map_err(|why| format!("chunk {}, {band}, {column} {why}", frame / deep))?;
+                let done = memory.chunks.with_chunk(key, decode, copy);
+                done.map_err(|error| Hdf5ValuesError::Chunk { along: frame / deep, band, column, error })?;
             }
         }
         Ok(())
@@ -163,15 +155,14 @@ impl ChunkedValues {
         place: &ChunkPlace,
         wanted: Range<usize>,
         buffers: &mut DecodeBuffers,
-    ) -> FileResult<()> {
+    ) -> Hdf5Result<()> {
         buffers.bytes.resize(place.size as usize, 0);
         // without compression, only the wanted part is read
         let part = if self.pipeline.is_empty() { wanted.clone() } else { 0..buffers.bytes.len() };
         let start = place.offset + part.start as u64;
-        let bytes = buffers.bytes.get_mut(part).ok_or_else(|| DecodeError::Short.to_string())?;
-        file.read_exact_at(bytes, start).map_err(|e| format!("cannot be read: {e}; copy or write the file again"))?;
-        let decoded = self.pipeline.decode(place.skipped, buffers, self.bytes(), &wanted);
-        decoded.map_err(|e| e.to_string())
+        let bytes = buffers.bytes.get_mut(part).ok_or(DecodeError::Short)?;
+        file.read_exact_at(bytes, start).map_err(Hdf5ValuesError::unreadable)?;
+        Ok(self.pipeline.decode(place.skipped, buffers, self.bytes(), &wanted)?)
     }
 
     /// Returns the number of bytes of a decoded chunk.

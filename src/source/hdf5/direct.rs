@@ -1,9 +1,9 @@
 //! Values that are read without the library, on all threads: contiguous values, chunks, and virtual datasets made of
 //! them.
 
-use super::FileResult;
 use super::chunks::{ChunkedDataset, ChunkedValues, PartMemory, known_filters};
 use super::datasets::{MAX_FRAMES, files};
+use super::errors::{Hdf5Result, Hdf5SourceError, Hdf5ValuesError};
 use super::links::{self, DEPTH, source_file};
 use crate::files::open_regular;
 use crate::source::SampleType;
@@ -14,7 +14,6 @@ use hdf5_metno::dataset::Layout;
 use hdf5_metno::plist::dataset_create::DatasetCreate;
 use hdf5_metno::{Dataset, Datatype, File};
 use std::collections::HashMap;
-use std::fmt::Display;
 use std::ops::Range;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
@@ -89,7 +88,7 @@ impl DirectValues {
     ///
     /// # Errors
     /// When values are not within their file.
-    pub fn find(of: &DirectRequest, files: &mut Vec<PathBuf>) -> FileResult<Option<DirectValues>> {
+    pub fn find(of: &DirectRequest, files: &mut Vec<PathBuf>) -> Hdf5Result<Option<DirectValues>> {
         let [_, height, width] = of.shape;
         let numbers = files.iter().cloned().zip(0..).collect();
         let mut search =
@@ -131,7 +130,7 @@ impl DirectValues {
     }
 
     /// Reads rows of a frame from its file as f32.
-    pub fn read_f32(&self, file: &std::fs::File, frame: usize, rows: &Range<usize>, out: &mut [f32]) -> FileResult<()> {
+    pub fn read_f32(&self, file: &std::fs::File, frame: usize, rows: &Range<usize>, out: &mut [f32]) -> Hdf5Result<()> {
         let (part, frame) = self.place(frame);
         match &self.parts[part].storage {
             PartStorage::Contiguous(offset) => self.read_contiguous(file, self.position(*offset, frame, rows), out),
@@ -151,11 +150,12 @@ impl DirectValues {
         frame: usize,
         rows: &Range<usize>,
         out: &mut [u8],
-    ) -> FileResult<()> {
+    ) -> Hdf5Result<()> {
         let (part, frame) = self.place(frame);
         match &self.parts[part].storage {
             PartStorage::Contiguous(offset) => {
-                file.read_exact_at(out, self.position(*offset, frame, rows)).map_err(|e| unreadable(&e))
+                let read = file.read_exact_at(out, self.position(*offset, frame, rows));
+                Ok(read.map_err(Hdf5ValuesError::unreadable)?)
             }
             PartStorage::Chunks(values) => {
                 values.read(file, PartMemory { chunks: &self.memory, part }, frame, rows, |at, bytes| {
@@ -165,13 +165,13 @@ impl DirectValues {
         }
     }
 
-    fn read_contiguous(&self, file: &std::fs::File, start: u64, out: &mut [f32]) -> FileResult<()> {
+    fn read_contiguous(&self, file: &std::fs::File, start: u64, out: &mut [f32]) -> Hdf5Result<()> {
         let size = self.sample.bytes();
         let mut at = start;
         let mut bytes = vec![0; PIECE.min(out.len() * size)];
         for out in out.chunks_mut(PIECE / size) {
             let bytes = &mut bytes[..out.len() * size];
-            file.read_exact_at(bytes, at).map_err(|e| unreadable(&e))?;
+            file.read_exact_at(bytes, at).map_err(Hdf5ValuesError::unreadable)?;
             to_f32(bytes, self.sample, self.big_endian, out);
             at += bytes.len() as u64;
         }
@@ -234,7 +234,7 @@ struct DirectSearch<'a> {
 
 impl DirectSearch<'_> {
     /// Returns the places of the frames of a dataset of the file `holder`.
-    fn frames_of(&mut self, holder: &Path, dataset: &Dataset, depth: usize) -> FileResult<Option<FrameList>> {
+    fn frames_of(&mut self, holder: &Path, dataset: &Dataset, depth: usize) -> Hdf5Result<Option<FrameList>> {
         let [_, height, width] = self.of.shape;
         let frames = match dataset.shape()[..] {
             [frames, rows, bins] if (rows, bins) == (height, width) => frames,
@@ -262,8 +262,8 @@ impl DirectSearch<'_> {
         dataset: &Dataset,
         frames: usize,
         chunked: bool,
-    ) -> FileResult<Option<FrameList>> {
-        let file = open_regular(holder).map_err(|e| unreadable(&e))?;
+    ) -> Hdf5Result<Option<FrameList>> {
+        let file = open_regular(holder).map_err(Hdf5ValuesError::unreadable)?;
         let [_, height, width] = self.of.shape;
         let shape = [frames, height, width];
         let storage = if chunked {
@@ -271,14 +271,12 @@ impl DirectSearch<'_> {
             let of = ChunkedDataset { dataset, file: &file, shape, sample, big_endian };
             ChunkedValues::find(&of)?.map(PartStorage::Chunks)
         } else {
-            let length = file.metadata().map_err(|e| unreadable(&e))?.len();
+            let length = file.metadata().map_err(Hdf5ValuesError::unreadable)?.len();
             let values = shape.iter().fold(1, |values: u64, &side| values.saturating_mul(side as u64));
             let bytes = values.saturating_mul(self.of.sample.bytes() as u64);
             match dataset.offset() {
                 Some(offset) if offset.saturating_add(bytes) > length => {
-                    return Err(format!(
-                        "goes past the end of its file, which has {length} bytes; copy or write it again"
-                    ));
+                    return Err(Hdf5ValuesError::PastEnd { length }.into());
                 }
                 offset => offset.map(PartStorage::Contiguous),
             }
@@ -307,7 +305,7 @@ impl DirectSearch<'_> {
         plist: &DatasetCreate,
         frames: usize,
         depth: usize,
-    ) -> FileResult<Option<FrameList>> {
+    ) -> Hdf5Result<Option<FrameList>> {
         self.listed += frames;
         let Some(mappings) = vds_sys::mappings(plist).filter(|_| self.listed <= LISTED_FRAMES) else { return Ok(None) };
         let mut places = vec![NOWHERE; frames];
@@ -332,7 +330,7 @@ impl DirectSearch<'_> {
 
     /// Returns the places of the frames of a source, and its number of dimensions. A missing source is left to the
     /// library, whose preparation reports it.
-    fn source(&mut self, holder: &Path, mapping: &Mapping, depth: usize) -> FileResult<Option<(FrameList, usize)>> {
+    fn source(&mut self, holder: &Path, mapping: &Mapping, depth: usize) -> Hdf5Result<Option<(FrameList, usize)>> {
         let name = &mapping.dataset;
         // a pattern stands for any number of files
         let Some(path) = source_file(mapping, holder).flatten() else { return Ok(None) };
@@ -346,9 +344,10 @@ impl DirectSearch<'_> {
         let Ok(dataset) = links::dataset(&opened, name) else { return Ok(None) };
         // links may lead to other files
         let holder = files(&key.0, &dataset).swap_remove(0);
-        let list = self
-            .frames_of(&holder, &dataset, depth)
-            .map_err(|e| format!("is made of {name} of {}, which {e}", key.0.shown()))?;
+        let list = self.frames_of(&holder, &dataset, depth).map_err(|error| {
+            let (dataset, file) = (name.clone(), key.0.shown());
+            Hdf5SourceError::Unusable { dataset, file, error }
+        })?;
         let found = list.map(|list| (list, dataset.ndim()));
         if let Some(found) = &found {
             self.known.insert(key, found.clone());
@@ -385,8 +384,4 @@ fn each(blocks: Blocks) -> impl Iterator<Item = usize> {
         let start = blocks.start + number * blocks.stride;
         (start..start + blocks.block).map(|frame| frame as usize)
     })
-}
-
-fn unreadable(e: &dyn Display) -> String {
-    format!("cannot be read: {e}; copy or write the file again")
 }

@@ -5,9 +5,9 @@
 //! file, looks up the datasets, goes through the index of their chunks, and reads some rows. The program only reads
 //! what that process could read.
 
+use super::Hdf5Input;
 use super::file::is_hdf5;
-use super::{FileResult, Hdf5Input};
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, messages};
 use crate::fault;
 use crate::memory;
 use crate::source::files::{FileState, open_plain};
@@ -22,6 +22,45 @@ use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::{Mutex, OnceLock, PoisonError};
+
+messages! {
+    /// How the library failed in a separate process.
+    pub(super) enum Hdf5LibraryError: Input {
+        Fails { version: String, status: ExitStatus } =>
+            "the HDF5 library (version {version}) fails ({status}) on this file, which is damaged, or refers to one \
+             that is";
+            "copy it again from where it was written, or save what `h5dump` or h5py still reads of it in a new file",
+        Endless { version: String, seconds: u64 } =>
+            "the HDF5 library (version {version}) does not come to an end in {seconds} s with this file, which is \
+             damaged, or refers to one that is";
+            "copy it again from where it was written, or save what `h5dump` or h5py still reads of it in a new file",
+        Killed { version: String } =>
+            "the HDF5 library (version {version}) was killed, as happens when memory runs out, on this file, which is \
+             damaged, or refers to one that is";
+            "copy it again from where it was written, or save what `h5dump` or h5py still reads of it in a new file",
+        Crashes { version: String, signal: String } =>
+            "the HDF5 library (version {version}) crashes ({signal}) on this file, which is damaged, or refers to one \
+             that is";
+            "copy it again from where it was written, or save what `h5dump` or h5py still reads of it in a new file",
+    }
+}
+
+messages! {
+    /// Why the examination of a file has no result, or what it found; the title names the file with its flag.
+    enum ExaminationError: Input {
+        LibraryFailed { title: String, error: String } => "{title}: {error}",
+        NotStarted { title: String, program: String, error: io::Error } =>
+            "{title}: {program} cannot be started to examine the file: {error}";
+            "check the limits of processes and memory",
+    }
+}
+
+messages! {
+    /// Why an examination ended early.
+    enum ExaminationStoppedError: Interrupted {
+        Stopped { title: String } => "{title}: stopped by a signal while the file was examined"; "run again",
+    }
+}
 
 /// Argument that starts the program as the process that examines a file.
 pub const EXAMINE: &str = "hdf5-examine";
@@ -121,36 +160,31 @@ pub fn examine(reading: &Hdf5Reading) -> Result<()> {
     let Ok((_, state)) = open_plain(file, "") else { return Ok(()) };
     let mut known = KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
     let verdicts = known.get_or_insert_default().entry((file.to_owned(), state)).or_default();
-    let refused = |message: &String| Err(Error::Input(format!("{}: {message}", reading.title())));
-    if let Some(message) = &verdicts.failed {
-        return refused(message);
+    let failed = |error: &String| ExaminationError::LibraryFailed { title: reading.title(), error: error.clone() };
+    if let Some(error) = &verdicts.failed {
+        return Err(failed(error).into());
     }
     let verdict = match verdicts.readings.get(reading) {
         Some(verdict) => verdict.clone(),
         None => match verdict_of(program, reading)? {
             Ok(verdict) => verdicts.readings.entry(reading.clone()).or_insert(verdict).clone(),
-            Err(message) => return refused(verdicts.failed.insert(message)),
+            Err(error) => return Err(failed(verdicts.failed.insert(error.to_string())).into()),
         },
     };
-    verdict.refused.map_or(Ok(()), |message| Err(Error::Input(message)))
+    verdict.refused.map_or(Ok(()), |message| Err(Error::Input(message.into())))
 }
 
-/// Returns the result of a reading in a separate process, or the message about the library if it failed there.
-fn verdict_of(program: &Path, reading: &Hdf5Reading) -> Result<FileResult<Hdf5Verdict>> {
+/// Returns the result of a reading in a separate process, or the error of the library if it failed there.
+fn verdict_of(program: &Path, reading: &Hdf5Reading) -> Result<Result<Hdf5Verdict, Hdf5LibraryError>> {
     let title = reading.title();
-    let cannot = |e: io::Error| {
-        let program = program.shown();
-        Error::Input(format!(
-            "{title}: {program} cannot be started to examine the file: {e}; check the limits of processes and memory"
-        ))
+    let output = match start(reading).and_then(Child::wait_with_output) {
+        Ok(output) => output,
+        Err(error) => return Err(ExaminationError::NotStarted { title, program: program.shown(), error }.into()),
     };
-    let output = start(reading).and_then(Child::wait_with_output).map_err(cannot)?;
     match serde_json::from_slice(&output.stdout) {
         Ok(verdict) if output.status.success() => Ok(Ok(verdict)),
-        _ if is_stop(output.status) => {
-            Err(Error::Interrupted(format!("{title}: stopped by a signal while the file was examined; run again")))
-        }
-        _ => Ok(library_failure(output.status)),
+        _ if is_stop(output.status) => Err(ExaminationStoppedError::Stopped { title }.into()),
+        _ => Ok(Err(library_failure(output.status))),
     }
 }
 
@@ -174,20 +208,17 @@ fn is_stop(status: ExitStatus) -> bool {
     STOPS.into_iter().any(|signal| status.signal() == Some(signal as i32))
 }
 
-/// Returns the message about a library that failed in a process with this status.
-pub(super) fn library_failure<T>(status: ExitStatus) -> FileResult<T> {
-    let how = match status.signal().map(Signal::try_from) {
-        None => format!("fails ({status}) on"),
-        Some(Ok(Signal::SIGXCPU)) => format!("does not come to an end in {} s with", seconds()),
-        Some(Ok(Signal::SIGKILL)) => "was killed, as happens when memory runs out, on".to_owned(),
-        Some(Ok(signal)) => format!("crashes ({signal}) on"),
-        Some(Err(_)) => format!("crashes ({status}) on"),
-    };
+/// Returns the error about a library that failed in a process with this status.
+pub(super) fn library_failure(status: ExitStatus) -> Hdf5LibraryError {
     let (major, minor, patch) = hdf5_metno::library_version();
-    Err(format!(
-        "the HDF5 library (version {major}.{minor}.{patch}) {how} this file, which is damaged, or refers to one that is; \
-         copy it again from where it was written, or save what `h5dump` or h5py still reads of it in a new file"
-    ))
+    let version = format!("{major}.{minor}.{patch}");
+    match status.signal().map(Signal::try_from) {
+        None => Hdf5LibraryError::Fails { version, status },
+        Some(Ok(Signal::SIGXCPU)) => Hdf5LibraryError::Endless { version, seconds: seconds() },
+        Some(Ok(Signal::SIGKILL)) => Hdf5LibraryError::Killed { version },
+        Some(Ok(signal)) => Hdf5LibraryError::Crashes { version, signal: signal.to_string() },
+        Some(Err(_)) => Hdf5LibraryError::Crashes { version, signal: status.to_string() },
+    }
 }
 
 fn seconds() -> u64 {

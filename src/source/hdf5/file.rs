@@ -1,11 +1,30 @@
 //! HDF5 files: their signature, opening them with the library, and advice about files that it cannot open.
 
-use super::FileResult;
+use crate::error::messages;
 use crate::files::open_regular;
 use crate::layout::hdf5::SIGNATURE;
 use std::fs::File;
+use std::io;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
+
+messages! {
+    /// Why a file cannot be opened.
+    pub(super) enum Hdf5FileError: Input {
+        Missing => "does not exist"; "check the path",
+        NotRegular { error: io::Error } =>
+            "is not an HDF5 file: {error}"; "give TIFF files with --projections or --sinograms",
+        Unreadable { error: io::Error } => "cannot be read: {error}"; "check the path and the permissions",
+        NoSignature => "is not an HDF5 file"; "give TIFF files with --projections or --sinograms",
+        Locked { error: String } =>
+            "cannot be opened: {error}";
+            "wait until no program writes to it, or set HDF5_USE_FILE_LOCKING=FALSE if its file system has no locks",
+        NewerVersion { error: String } =>
+            "cannot be opened: {error}";
+            "use an fbp built with a newer HDF5 library, or write it again for older ones (h5py: libver=\"earliest\")",
+        Unopened { error: String } => "cannot be opened: {error}"; "copy or write it again",
+    }
+}
 
 /// Reports whether a file has the signature of an HDF5 file.
 pub fn is_hdf5(path: &Path) -> bool {
@@ -58,42 +77,26 @@ impl ChunkCache {
 }
 
 /// Opens a file with the library, with this cache of chunks.
-pub(super) fn open_file(path: &Path, cache: ChunkCache) -> FileResult<hdf5_metno::File> {
-    let plain = match open_regular(path) {
-        Err(e) if e.kind() == std::io::ErrorKind::NotFound => return Err("does not exist; check the path".into()),
-        Err(e) if e.kind() == std::io::ErrorKind::InvalidInput => {
-            return Err(format!("is not an HDF5 file: {e}; give TIFF files with --projections or --sinograms"));
-        }
-        opened => opened.map_err(|e| format!("cannot be read: {e}; check the path and the permissions"))?,
-    };
+pub(super) fn open_file(path: &Path, cache: ChunkCache) -> Result<hdf5_metno::File, Hdf5FileError> {
+    let plain = open_regular(path).map_err(|error| match error.kind() {
+        io::ErrorKind::NotFound => Hdf5FileError::Missing,
+        io::ErrorKind::InvalidInput => Hdf5FileError::NotRegular { error },
+        _ => Hdf5FileError::Unreadable { error },
+    })?;
     if !has_signature(&plain).unwrap_or(false) {
-        return Err("is not an HDF5 file; give TIFF files with --projections or --sinograms".into());
+        return Err(Hdf5FileError::NoSignature);
     }
     hdf5_metno::silence_errors(true);
     let mut options = hdf5_metno::File::with_options();
     options.with_fapl(|access| access.chunk_cache(cache.slots as usize, cache.bytes as usize, ChunkCache::PREFERENCE));
-    options.open(path).map_err(|e| {
-        let message = e.to_string();
-        let advice = match message {
-            ref m if m.contains("lock") => {
-                "wait until no program writes to it, or set HDF5_USE_FILE_LOCKING=FALSE if its file system has no locks"
-            }
-            _ => advice_for(&message, "copy or write it again"),
-        };
-        format!("cannot be opened: {message}; {advice}")
+    options.open(path).map_err(|error| match error.to_string() {
+        error if error.contains("lock") => Hdf5FileError::Locked { error },
+        error if is_newer(&error) => Hdf5FileError::NewerVersion { error },
+        error => Hdf5FileError::Unopened { error },
     })
 }
 
-/// Advice about a path that leads to something other than a regular file.
-pub(super) const SPECIAL_ADVICE: &str = "put the file there, or correct the path in the HDF5 file";
-
-/// Returns advice about a file that the library cannot open, which may be newer than the library.
-pub(super) fn advice_for<'a>(message: &str, otherwise: &'a str) -> &'a str {
-    if message.contains("version number") {
-        "use an fbp built with a newer HDF5 library, or write it again for older ones (h5py: libver=\"earliest\")"
-    } else if message.contains("expected a regular file") {
-        SPECIAL_ADVICE
-    } else {
-        otherwise
-    }
+/// Reports whether an error of the library is about something newer than the library.
+pub(super) fn is_newer(error: &str) -> bool {
+    error.contains("version number")
 }

@@ -1,51 +1,63 @@
 //! Filters of datasets that the library must undo, and messages about filters that it lacks.
 
-use super::FileResult;
+use crate::error::messages;
 use hdf5_metno::Dataset;
 use hdf5_metno::filters::Filter;
 
+messages! {
+    /// Why the library cannot undo the filters of a dataset.
+    pub(super) enum Hdf5FilterError: Input {
+        Unopened { error: hdf5_metno::Error } => "cannot be opened: {error}"; "copy or write the file again",
+        Unlisted { error: hdf5_metno::Error } =>
+            "has filters that cannot be read: {error}"; "copy the data without them, for example with h5repack",
+        /// Some of the filters are in no package of plugins.
+        Unpackaged { filters: String, unpackaged: String } =>
+            "is compressed with {filters}, which this system's HDF5 library lacks";
+            "{unpackaged} is in no package of plugins that fbp knows. If there is a plugin for it, set \
+             HDF5_PLUGIN_PATH to its directory; else `h5repack -f GZIP=1 IN OUT` writes the file again for every \
+             library, where its programs can read it",
+        NotInPluginPath { filters: String, path: String } =>
+            "is compressed with {filters}, which this system's HDF5 library lacks";
+            "HDF5_PLUGIN_PATH is {path} and has no plugin for it that can be loaded. `pip install hdf5plugin` brings \
+             the plugin, `export HDF5_PLUGIN_PATH=$(python3 -c 'import hdf5plugin; print(hdf5plugin.PLUGIN_PATH)')` \
+             names its directory; or `h5repack -f GZIP=1 IN OUT` writes the file again for every library, where its \
+             programs can read it",
+        NoPluginPath { filters: String } =>
+            "is compressed with {filters}, which this system's HDF5 library lacks";
+            "HDF5_PLUGIN_PATH, the directory of plugins, is not set. `pip install hdf5plugin` brings the plugin, \
+             `export HDF5_PLUGIN_PATH=$(python3 -c 'import hdf5plugin; print(hdf5plugin.PLUGIN_PATH)')` names its \
+             directory; or `h5repack -f GZIP=1 IN OUT` writes the file again for every library, where its programs can \
+             read it",
+    }
+}
+
 /// Checks that the library can decode all filters.
-pub(super) fn filters(dataset: &Dataset) -> FileResult<()> {
-    let plist = dataset.dcpl().map_err(|e| format!("cannot be opened: {e}; copy or write the file again"))?;
+pub(super) fn filters(dataset: &Dataset) -> Result<(), Hdf5FilterError> {
+    let plist = dataset.dcpl().map_err(|error| Hdf5FilterError::Unopened { error })?;
     // loaded filters; other filters may be available as plugins
     if plist.all_filters_avail() {
         return Ok(());
     }
-    let filters = plist.get_filters().map_err(|e| {
-        format!("has filters that cannot be read: {e}; copy the data without them, for example with h5repack")
-    })?;
+    let filters = plist.get_filters().map_err(|error| Hdf5FilterError::Unlisted { error })?;
     let missing: Vec<_> = filters.iter().filter(|filter| !filter.is_available()).map(Filter::id).collect();
-    if missing.is_empty() {
-        return Ok(());
-    }
-    let names: Vec<_> = missing.iter().map(|&id| filter_name(id)).collect();
-    let advice = advice(&missing);
-    Err(format!("is compressed with {}, which this system's HDF5 library lacks; {advice}", names.join(" and ")))
+    if missing.is_empty() { Ok(()) } else { Err(unavailable(&missing)) }
 }
 
 /// Filters for which Python's hdf5plugin has plugins.
 const HDF5PLUGIN: [i32; 11] = [307, 32001, 32004, 32008, 32013, 32015, 32017, 32018, 32024, 32026, 32028];
 
-/// Returns advice about missing filters.
-fn advice(missing: &[i32]) -> String {
-    const REPACK: &str =
-        "`h5repack -f GZIP=1 IN OUT` writes the file again for every library, where its programs can read it";
-    let without: Vec<_> = missing.iter().filter(|id| !HDF5PLUGIN.contains(id)).map(|&id| filter_name(id)).collect();
-    if !without.is_empty() {
-        return format!(
-            "{} is in no package of plugins that fbp knows. If there is a plugin for it, set HDF5_PLUGIN_PATH to its \
-             directory; else {REPACK}",
-            without.join(" and ")
-        );
+/// Returns the error about missing filters.
+fn unavailable(missing: &[i32]) -> Hdf5FilterError {
+    let names = |ids: &[i32]| ids.iter().map(|&id| filter_name(id)).collect::<Vec<_>>().join(" and ");
+    let filters = names(missing);
+    let unpackaged: Vec<_> = missing.iter().copied().filter(|id| !HDF5PLUGIN.contains(id)).collect();
+    if !unpackaged.is_empty() {
+        return Hdf5FilterError::Unpackaged { filters, unpackaged: names(&unpackaged) };
     }
-    let looked = match std::env::var("HDF5_PLUGIN_PATH") {
-        Ok(path) => format!("HDF5_PLUGIN_PATH is {path} and has no plugin for it that can be loaded"),
-        Err(_) => "HDF5_PLUGIN_PATH, the directory of plugins, is not set".to_owned(),
-    };
-    format!(
-        "{looked}. `pip install hdf5plugin` brings the plugin, `export HDF5_PLUGIN_PATH=$(python3 -c 'import hdf5plugin; \
-         print(hdf5plugin.PLUGIN_PATH)')` names its directory; or {REPACK}"
-    )
+    match std::env::var("HDF5_PLUGIN_PATH") {
+        Ok(path) => Hdf5FilterError::NotInPluginPath { filters, path },
+        Err(_) => Hdf5FilterError::NoPluginPath { filters },
+    }
 }
 
 /// Returns the registered name of a filter.

@@ -1,14 +1,35 @@
 //! Locations of a scan's datasets in a file.
 
 use super::datasets::{shape, stored};
-use super::file::advice_for;
+use super::errors::{Hdf5LinkError, Hdf5Result};
 use super::links::{self, exists};
 use super::text::text;
-use super::{FileResult, Hdf5Input, NOTHING};
-
+use super::{Hdf5Input, NOTHING};
+use crate::error::messages;
 use hdf5_metno::types::TypeDescriptor as Kind;
 use hdf5_metno::{Dataset, File, Group, LocationType};
 use std::collections::HashSet;
+
+messages! {
+    /// Why the datasets of a scan are not found in a file.
+    enum Hdf5LayoutError: Input {
+        NoSuchDataset { flag: &'static str, path: String, found: String } =>
+            "{flag} {path}: there is no such dataset"; "choose one of {found}",
+        /// The file has no datasets that could be named instead.
+        NoDatasetAtAll { flag: &'static str, path: String } =>
+            "{flag} {path}: there is no such dataset";
+            "choose another file, this one contains no datasets of three dimensions",
+        NoScan { found: String } =>
+            "contains neither /exchange/data (Data Exchange) nor frames with an image_key beside them (NXtomo)";
+            "name the datasets with --hdf5-data, --hdf5-flats, --hdf5-darks and --hdf5-angles; choose one of {found}",
+        NoFrames =>
+            "contains neither /exchange/data (Data Exchange) nor frames with an image_key beside them (NXtomo)";
+            "name the datasets with --hdf5-data, --hdf5-flats, --hdf5-darks and --hdf5-angles; choose another file, \
+             this one contains no datasets of three dimensions",
+        SeveralScans { count: usize, scans: String } =>
+            "contains {count} scans"; "choose one with --hdf5-data: {scans}",
+    }
+}
 
 /// Path of NXtomo's detector in an entry.
 const NX_DETECTOR: &str = "instrument/detector";
@@ -48,7 +69,7 @@ impl Layout {
     }
 
     /// Locates datasets that are not given; the layout is recognised by the datasets next to the data.
-    pub fn find(file: &File, given: &Hdf5Input) -> FileResult<Layout> {
+    pub fn find(file: &File, given: &Hdf5Input) -> Hdf5Result<Layout> {
         let data = match &given.data {
             Some(path) => absolute(path),
             None => find_data(file)?,
@@ -84,8 +105,11 @@ impl Layout {
             if let Some(path) = path
                 && !exists(file, path)
             {
-                let advice = listed(file);
-                return Err(format!("{flag} {path}: there is no such dataset; {advice}"));
+                let path = path.clone();
+                return Err(match listed(file) {
+                    Some(found) => Hdf5LayoutError::NoSuchDataset { flag, path, found }.into(),
+                    None => Hdf5LayoutError::NoDatasetAtAll { flag, path }.into(),
+                });
             }
         }
         Ok(layout)
@@ -105,7 +129,7 @@ fn absolute(path: &str) -> String {
 }
 
 /// Returns the path of the data of the only scan in a known layout.
-fn find_data(file: &File) -> FileResult<String> {
+fn find_data(file: &File) -> Hdf5Result<String> {
     if exists(file, "/exchange/data") {
         return Ok("/exchange/data".into());
     }
@@ -125,25 +149,23 @@ fn find_data(file: &File) -> FileResult<String> {
     }
     match entries.as_slice() {
         [(data, _)] => Ok(data.clone()),
-        [] => Err(match refused {
-            // the scan may be in the file that was refused
-            Some(why) => format!("{why}; {}", advice_for(&why, "choose another file")),
-            None => format!(
-                "contains neither /exchange/data (Data Exchange) nor frames with an image_key beside them (NXtomo); name \
-                 the datasets with --hdf5-data, --hdf5-flats, --hdf5-darks and --hdf5-angles; {}",
-                listed(file)
-            ),
-        }),
+        // the scan may be in the file that was refused
+        [] => match refused {
+            Some(error) => Err(error.into()),
+            None => {
+                Err(listed(file).map_or(Hdf5LayoutError::NoFrames, |found| Hdf5LayoutError::NoScan { found }).into())
+            }
+        },
         several => {
-            let names: Vec<_> = several.iter().take(NAMED).map(|(data, _)| data.as_str()).collect();
-            Err(format!("contains {} scans; choose one with --hdf5-data: {}", several.len(), names.join(", ")))
+            let scans = several.iter().take(NAMED).map(|(data, _)| data.as_str()).collect::<Vec<_>>().join(", ");
+            Err(Hdf5LayoutError::SeveralScans { count: several.len(), scans }.into())
         }
     }
 }
 
 /// Returns the datasets of three dimensions in groups that contain keys, each once, however many links lead to it. Sets
 /// `refused` to the reason why one of them may not be opened.
-fn with_keys(file: &File, refused: &mut Option<String>) -> Vec<String> {
+fn with_keys(file: &File, refused: &mut Option<Hdf5LinkError>) -> Vec<String> {
     let (mut found, mut seen) = (Vec::new(), HashSet::new());
     visit(file, ENTRY_DEPTH, &mut |path, group| {
         if !KEYS.iter().any(|key| group.link_exists(key)) {
@@ -182,15 +204,12 @@ pub(super) fn lists(file: &File, of: impl Fn(usize) -> bool) -> Vec<String> {
     paths.filter(|path| !is_keys(path)).take(NAMED).collect()
 }
 
-/// Returns a list of datasets for messages about a dataset that was not found.
-fn listed(file: &File) -> String {
+/// Returns a list of datasets for messages about a dataset that was not found, if there are any.
+fn listed(file: &File) -> Option<String> {
     let mut found = datasets(file, |dataset| dataset.ndim() == 3);
     let more = if found.len() > NAMED { ", .." } else { "" };
     found.truncate(NAMED);
-    match found.is_empty() {
-        true => "choose another file, this one contains no datasets of three dimensions".into(),
-        false => format!("choose one of {}{more}", found.join(", ")),
-    }
+    (!found.is_empty()).then(|| found.join(", ") + more)
 }
 
 /// Describes name, shape, type and storage of all datasets that `which` selects.
@@ -217,8 +236,8 @@ fn chosen(file: &File, which: impl Fn(&Dataset) -> bool) -> Vec<(String, Dataset
 
 /// Calls `look` with every group and its path, which is empty for the root. Broken links are skipped.
 ///
-/// Links to something other than a regular file are skipped as well; the message about the first one is returned.
-fn visit(file: &File, depth: usize, look: &mut impl FnMut(&str, &Group)) -> Option<String> {
+/// Links to something other than a regular file are skipped as well; the error about the first one is returned.
+fn visit(file: &File, depth: usize, look: &mut impl FnMut(&str, &Group)) -> Option<Hdf5LinkError> {
     let mut refused = None;
     let root = file.as_group().ok()?;
     let mut open = vec![(String::new(), root, depth)];

@@ -2,7 +2,7 @@
 //!
 //! The library would wait forever for a named pipe or a device. Therefore, the files are checked before it opens them.
 
-use super::FileResult;
+use super::errors::{Hdf5LinkError, Hdf5Result};
 use crate::files::special_file;
 use crate::visible::Shown;
 use hdf5_metno::dataset::Layout;
@@ -22,17 +22,20 @@ const PATTERN_FILES: usize = 1 << 20;
 ///
 /// # Errors
 /// The errors of the library, and one that names the link or dataset that leads to something other than a regular file.
-pub fn dataset(at: &Group, path: &str) -> FileResult<Dataset> {
-    open_dataset(at, path)?.map_err(|e| e.to_string())
+pub fn dataset(at: &Group, path: &str) -> Hdf5Result<Dataset> {
+    Ok(open_dataset(at, path)??)
 }
 
+/// Dataset or the error of the library, unless links lead to something that is no regular file.
+type OpenedDataset = Result<hdf5_metno::Result<Dataset>, Hdf5LinkError>;
+
 /// Opens a dataset, and returns errors of the library separately from others.
-pub(super) fn open_dataset(at: &Group, path: &str) -> FileResult<hdf5_metno::Result<Dataset>> {
+pub(super) fn open_dataset(at: &Group, path: &str) -> OpenedDataset {
     open_to_depth(at, path, DEPTH)
 }
 
 /// Returns the type of the object that a path leads to, if it exists.
-pub(super) fn kind(at: &Group, path: &str) -> FileResult<Option<LocationType>> {
+pub(super) fn kind(at: &Group, path: &str) -> Result<Option<LocationType>, Hdf5LinkError> {
     follow(at, path)?;
     Ok(at.loc_type_by_name(path).ok())
 }
@@ -44,7 +47,7 @@ pub(super) fn exists(at: &Group, path: &str) -> bool {
     follow(at, above).is_err() || at.link_exists(path)
 }
 
-fn open_to_depth(at: &Group, path: &str, depth: usize) -> FileResult<hdf5_metno::Result<Dataset>> {
+fn open_to_depth(at: &Group, path: &str, depth: usize) -> OpenedDataset {
     follow(at, path)?;
     let dataset = at.dataset(path);
     if let Ok(dataset) = &dataset {
@@ -54,7 +57,7 @@ fn open_to_depth(at: &Group, path: &str, depth: usize) -> FileResult<hdf5_metno:
 }
 
 /// Follows the links of a path, and refuses one that leads to something other than a regular file.
-fn follow(at: &Group, path: &str) -> FileResult<()> {
+fn follow(at: &Group, path: &str) -> Result<(), Hdf5LinkError> {
     let mut at = at.clone();
     let mut names = Vec::new();
     let add = |at: &mut Group, names: &mut Vec<String>, path: &str| {
@@ -82,8 +85,10 @@ fn follow(at: &Group, path: &str) -> FileResult<()> {
                 links += 1;
                 let holder = PathBuf::from(at.filename());
                 let link = format!("{}/{name}", at.name().trim_end_matches('/'));
-                let places = places(&file, &Directories::of(&holder, "HDF5_EXT_PREFIX")).map_err(|what| {
-                    format!("the link {link} of {} leads to {what}, expected a regular file", holder.shown())
+                let places = places(&file, &Directories::of(&holder, "HDF5_EXT_PREFIX"));
+                let places = places.map_err(|SpecialFile { path, kind }| {
+                    let (holder, target) = (holder.shown(), path.shown());
+                    Hdf5LinkError::SpecialFile { link, holder, target, kind }
                 })?;
                 let opened = places.iter().find_map(|place| File::open(place).ok()).map(|file| file.as_group());
                 let Some(Ok(root)) = opened else { break };
@@ -97,10 +102,10 @@ fn follow(at: &Group, path: &str) -> FileResult<()> {
 }
 
 /// Refuses a dataset whose values are in something other than a regular file.
-fn check_values(dataset: &Dataset, depth: usize) -> FileResult<()> {
-    let plist = dataset.dcpl().map_err(|e| format!("cannot be opened: {e}; copy or write it again"))?;
+fn check_values(dataset: &Dataset, depth: usize) -> Result<(), Hdf5LinkError> {
+    let plist = dataset.dcpl().map_err(|error| Hdf5LinkError::Unopened { error })?;
     let holder = PathBuf::from(dataset.filename());
-    let refused = |what: String| format!("its values are in {what}, expected a regular file");
+    let refused = |SpecialFile { path, kind }| Hdf5LinkError::SpecialValues { file: path.shown(), kind };
     for file in external_files(&holder, dataset) {
         refuse_special(&file).map_err(refused)?;
     }
@@ -118,7 +123,7 @@ fn check_values(dataset: &Dataset, depth: usize) -> FileResult<()> {
             };
             let Some(first) = found.first() else { break };
             if now && File::open(first).is_ok_and(|file| file.link_exists(&name)) {
-                let file = File::open(first).map_err(|e| e.to_string())?;
+                let file = File::open(first).map_err(|error| Hdf5LinkError::Unopened { error })?;
                 // a dataset that cannot be opened is reported as missing later
                 let _ = open_to_depth(&file, &name, depth - 1)?;
             }
@@ -182,16 +187,23 @@ impl Directories {
 /// Returns the regular files at the paths where the library looks for a file.
 ///
 /// # Errors
-/// A message about a file there that is not a regular file.
-fn places(named: &Path, directories: &Directories) -> FileResult<Vec<PathBuf>> {
+/// A file there that is not a regular file.
+fn places(named: &Path, directories: &Directories) -> Result<Vec<PathBuf>, SpecialFile> {
     let candidates = directories.candidates(named);
     candidates.iter().try_for_each(|place| refuse_special(place))?;
     Ok(candidates.into_iter().filter(|place| place.is_file()).collect())
 }
 
+/// Something that is neither a regular file nor a directory.
+struct SpecialFile {
+    path: PathBuf,
+    /// What it is, in words.
+    kind: &'static str,
+}
+
 /// Refuses a path at which there is neither a regular file nor a directory.
-fn refuse_special(path: &Path) -> FileResult<()> {
-    special_file(path).map_or(Ok(()), |what| Err(format!("{}, {what}", path.shown())))
+fn refuse_special(path: &Path) -> Result<(), SpecialFile> {
+    special_file(path).map_or(Ok(()), |kind| Err(SpecialFile { path: path.to_owned(), kind }))
 }
 
 /// Returns the file of a source of a dataset in the file `holder`, if it exists; `None` if its name is a pattern, which

@@ -4,9 +4,10 @@ use super::examine::{Hdf5Reading, examine};
 use super::file::{ChunkCache, open_file};
 use super::layout::Layout;
 use super::links;
+use super::scan::bad_scan;
 use super::text::{first_number, unit_of};
 use super::{Hdf5Input, Hdf5Measure, Hdf5Measures};
-use crate::error::{Error, Result};
+use crate::error::Result;
 use hdf5_metno::File;
 
 /// Units of length with their names in files in the singular.
@@ -24,12 +25,11 @@ const ENERGIES: [(&str, f64); 4] = [("ev", 1e-3), ("kev", 1.0), ("mev", 1e3), ("
 /// Reads the parameters of the acquisition; values without a unit or not above 0 are left out.
 ///
 /// # Errors
-/// [`Error::Input`] when the file contains no scan.
+/// [`Error::Input`](crate::error::Error::Input) when the file contains no scan.
 pub fn measures(input: &Hdf5Input) -> Result<Hdf5Measures> {
-    let bad = |message: String| Error::Input(format!("--hdf5 {}: {message}", input.file.display()));
     examine(&Hdf5Reading::Measures { input: input.clone() })?;
-    let file = open_file(&input.file, ChunkCache::of(0, 1)).map_err(bad)?;
-    let layout = Layout::find(&file, input).map_err(bad)?;
+    let file = open_file(&input.file, ChunkCache::of(0, 1)).map_err(|e| bad_scan(input, e))?;
+    let layout = Layout::find(&file, input).map_err(|e| bad_scan(input, e))?;
     // groups of the detector, the instrument and the entry
     let above = |levels: usize| layout.data.rsplitn(levels + 1, '/').nth(levels).unwrap_or("").to_owned();
     let [detector, instrument, entry] = [above(1), above(2), above(3)];

@@ -1,29 +1,19 @@
 //! Replacement for the reader in a build without HDF5.
 
+use super::built_in::Hdf5BuildError;
 use super::{Hdf5Contents, Hdf5Input, Hdf5Measures};
 use crate::error::{Error, Result};
 use crate::source::{Stack, Stacks};
 use std::path::Path;
 
 fn missing() -> Error {
-    Error::usage(
-        "--hdf5: this fbp was built without HDF5; build it with `cargo build --release --locked --features hdf5`, which needs \
-         the HDF5 library (libhdf5-dev on Debian and Ubuntu)",
-    )
-}
-
-/// Checks that this build reads HDF5.
-///
-/// # Errors
-/// [`Error::Usage`], as this build does not.
-pub fn built_in() -> Result<()> {
-    Err(missing())
+    Hdf5BuildError::Missing.into()
 }
 
 /// Opens a scan.
 ///
 /// # Errors
-/// The errors of [`built_in`].
+/// The errors of [`built_in`](super::built_in()).
 pub fn open(_: &Hdf5Input, _: bool, _: u64) -> Result<Stacks> {
     Err(missing())
 }
@@ -31,7 +21,7 @@ pub fn open(_: &Hdf5Input, _: bool, _: u64) -> Result<Stacks> {
 /// Reads the parameters of the acquisition.
 ///
 /// # Errors
-/// The errors of [`built_in`].
+/// The errors of [`built_in`](super::built_in()).
 pub fn measures(_: &Hdf5Input) -> Result<Hdf5Measures> {
     Err(missing())
 }
@@ -49,7 +39,7 @@ pub fn dataset_path(_: &str) -> Option<(&Path, Option<&str>)> {
 /// Opens a dataset as a stack.
 ///
 /// # Errors
-/// The errors of [`built_in`].
+/// The errors of [`built_in`](super::built_in()).
 pub fn stack(_: &Path, _: Option<&str>, _: &str, _: u64) -> Result<Stack> {
     Err(missing())
 }
@@ -57,7 +47,7 @@ pub fn stack(_: &Path, _: Option<&str>, _: &str, _: u64) -> Result<Stack> {
 /// Describes the contents of a file.
 ///
 /// # Errors
-/// The errors of [`built_in`].
+/// The errors of [`built_in`](super::built_in()).
 pub fn contents(_: &Path) -> Result<Hdf5Contents> {
     Err(missing())
 }

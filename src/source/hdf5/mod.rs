@@ -1,5 +1,6 @@
 //! HDF5 files as input: Data Exchange, NXtomo, or datasets by their paths (docs/hdf5.md).
 
+mod built_in;
 #[cfg(feature = "hdf5")]
 mod chunks;
 mod contents;
@@ -7,6 +8,8 @@ mod contents;
 mod datasets;
 #[cfg(feature = "hdf5")]
 mod direct;
+#[cfg(feature = "hdf5")]
+mod errors;
 #[cfg(feature = "hdf5")]
 mod examine;
 #[cfg(feature = "hdf5")]
@@ -34,6 +37,7 @@ mod text;
 #[cfg(feature = "hdf5")]
 mod volume;
 
+pub use built_in::built_in;
 pub use contents::{Hdf5Angles, Hdf5Contents, Hdf5Frames, Hdf5Input, Hdf5Measure, Hdf5Measures, Hdf5Scan, NOTHING};
 #[cfg(feature = "hdf5")]
 pub use examine::{EXAMINE, Hdf5Reading, Hdf5Verdict, examine, examine_with, reading_to_examine};
@@ -44,11 +48,8 @@ pub use links::dataset;
 #[cfg(feature = "hdf5")]
 pub use measures::measures;
 #[cfg(not(feature = "hdf5"))]
-pub use missing::{built_in, contents, dataset_path, is_hdf5, measures, open, stack};
+pub use missing::{contents, dataset_path, is_hdf5, measures, open, stack};
 #[cfg(feature = "hdf5")]
-pub use scan::{built_in, contents, dataset_path, open, stack};
+pub use scan::{contents, dataset_path, open, stack};
 #[cfg(feature = "hdf5")]
 pub use serve::serve;
-
-#[cfg(feature = "hdf5")]
-use super::files::FileResult;

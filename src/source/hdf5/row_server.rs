@@ -2,7 +2,7 @@
 //!
 //! [`serve`](super::serve()) runs in that process.
 
-use super::FileResult;
+use super::errors::{Hdf5Result, Hdf5ValuesError};
 use super::examine::{Hdf5Reading, library_failure, program, start};
 use hdf5_metno::Dataset;
 use std::collections::HashMap;
@@ -29,7 +29,7 @@ pub(super) fn served(
     frame: usize,
     rows: &Range<usize>,
     bytes: usize,
-) -> Option<FileResult<Vec<u8>>> {
+) -> Option<Hdf5Result<Vec<u8>>> {
     program()?;
     Some(server_of(dataset).and_then(|server| {
         let mut server = server.lock().unwrap_or_else(PoisonError::into_inner);
@@ -40,7 +40,7 @@ pub(super) fn served(
     }))
 }
 
-fn server_of(dataset: &Dataset) -> FileResult<Arc<Mutex<RowServer>>> {
+fn server_of(dataset: &Dataset) -> Hdf5Result<Arc<Mutex<RowServer>>> {
     static SERVERS: Mutex<Option<RowServers>> = Mutex::new(None);
     let key = (PathBuf::from(dataset.filename()), dataset.name());
     let mut servers = SERVERS.lock().unwrap_or_else(PoisonError::into_inner);
@@ -51,9 +51,7 @@ fn server_of(dataset: &Dataset) -> FileResult<Arc<Mutex<RowServer>>> {
     let cache = dataset.file().and_then(|file| file.fapl()).map(|access| access.chunk_cache()).unwrap_or_default();
     let (file, name) = key.clone();
     let reading = Hdf5Reading::Rows { file, dataset: name, slots: cache.nslots as u64, bytes: cache.nbytes as u64 };
-    let server = RowServer::start(&reading).map_err(|e| {
-        format!("cannot be read: no process can be started for it: {e}; check the limits of processes and memory")
-    })?;
+    let server = RowServer::start(&reading).map_err(|error| Hdf5ValuesError::NoProcess { error })?;
     Ok(servers.entry(key).or_insert(Arc::new(Mutex::new(server))).clone())
 }
 
@@ -67,7 +65,7 @@ impl RowServer {
     }
 
     /// Requests rows and returns the answer of the process, or an error if it gives none.
-    fn ask(&mut self, frame: usize, rows: &Range<usize>, bytes: usize) -> io::Result<FileResult<Vec<u8>>> {
+    fn ask(&mut self, frame: usize, rows: &Range<usize>, bytes: usize) -> io::Result<Hdf5Result<Vec<u8>>> {
         let request = [frame, rows.start, rows.end].map(|number| (number as u64).to_ne_bytes());
         self.requests.write_all(request.as_flattened())?;
         let [done, length] = read_numbers(&mut self.answers)?;
@@ -75,17 +73,17 @@ impl RowServer {
         (&mut self.answers).take(length).read_to_end(&mut answer)?;
         match (answer.len() as u64 == length, done) {
             (true, 1) if answer.len() == bytes => Ok(Ok(answer)),
-            (true, 0) => Ok(Err(String::from_utf8_lossy(&answer).into_owned())),
+            (true, 0) => Ok(Err(String::from_utf8_lossy(&answer).into())),
             _ => Err(ErrorKind::UnexpectedEof.into()),
         }
     }
 
     /// Ends a process that gave no answer, and returns the error about it.
-    fn end<T>(&mut self) -> FileResult<T> {
+    fn end<T>(&mut self) -> Hdf5Result<T> {
         // a process that has ended keeps its status; any other would wait for the next request
         let _ = self.child.kill();
-        let status = self.child.wait().map_err(|e| format!("cannot be read: {e}; copy or write the file again"))?;
-        library_failure(status)
+        let status = self.child.wait().map_err(Hdf5ValuesError::unreadable)?;
+        Err(library_failure(status).into())
     }
 }
 

@@ -1,21 +1,67 @@
 //! The scan of an HDF5 file.
 
+use super::errors::Hdf5Result;
 use super::examine::{Hdf5Reading, examine};
-use super::file::{ChunkCache, is_hdf5, open_file};
+use super::file::{ChunkCache, Hdf5FileError, is_hdf5, open_file};
 use super::layout::Layout;
 use super::links;
 use super::text::{self, Angles, length_of};
 use super::volume::{Selection, Volume};
-use super::{FileResult, Hdf5Angles, Hdf5Contents, Hdf5Frames, Hdf5Input, Hdf5Scan};
-use crate::error::{Error, Result};
+use super::{Hdf5Angles, Hdf5Contents, Hdf5Frames, Hdf5Input, Hdf5Scan};
+use crate::error::{BoxedError, Error, Result, messages};
+use crate::source::files::bad;
 use crate::source::{Stack, Stacks};
 use crate::visible::Shown;
 use hdf5_metno as hdf5;
 use std::path::Path;
 
-/// Checks that this build reads HDF5.
-pub fn built_in() -> Result<()> {
-    Ok(())
+messages! {
+    /// What is wrong with a scan in a file.
+    enum Hdf5ScanError: Input {
+        InFile { path: String, error: BoxedError } => "--hdf5 {path}: {error}",
+        NoAngles =>
+            "contains no angles where they are expected";
+            "name the dataset with --hdf5-angles, or give --angles or --overall-angle",
+        NoAnglesHere { lists: String } =>
+            "contains no angles where they are expected";
+            "name the dataset with --hdf5-angles (perhaps {lists}), or give --angles or --overall-angle",
+        AngleCount { name: String, angles: usize, projections: usize } =>
+            "{name} has {angles} angles, but there are {projections} projections"; "give --angles or --overall-angle",
+        AngleCountOfFrames { name: String, angles: usize, projections: usize, frames: usize } =>
+            "{name} has {angles} angles, but there are {projections} projections among {frames} frames";
+            "give --angles or --overall-angle",
+        InfiniteAngle { name: String, projection: usize, angle: f64 } =>
+            "{name}: the angle of projection {projection} is {angle}, not a finite number";
+            "give --angles or --overall-angle",
+        KeyCount { name: String, keys: usize, data: String, frames: usize } =>
+            "{name} has {keys} keys, but {data} has {frames} frames";
+            "write the file again, or name other keys with --hdf5-keys",
+        UnknownKey { name: String, key: f64, frame: usize } =>
+            "{name}: key {key} of frame {frame} is not one of 0 (projection), 1 (flat), 2 (dark), 3 (invalid), -1 \
+             (taken again)";
+            "write the file again, or name other keys with --hdf5-keys",
+        NoProjections { name: String } =>
+            "{name} marks no frame as a projection (0)"; "name other keys with --hdf5-keys",
+    }
+}
+
+messages! {
+    /// Why no dataset of a file is read as a stack.
+    enum Hdf5StackError: Input {
+        NoDataset { found: String } =>
+            "is an HDF5 file";
+            "give it with --hdf5, which reads projections, fields and angles, or as FILE::/DATASET, which names a \
+             dataset of frames or slices; there are: {found}",
+        Unopened { error: Hdf5FileError } =>
+            "is an HDF5 file";
+            "give it with --hdf5, which reads projections, fields and angles, or as FILE::/DATASET, which names a \
+             dataset of frames or slices; it {error}",
+    }
+}
+
+/// Returns an error about the file of a scan.
+pub(super) fn bad_scan(input: &Hdf5Input, error: impl Into<BoxedError>) -> Error {
+    Hdf5ScanError::InFile { path: input.file.shown(), error: error.into() }.into()
 }
 
 /// Opens a scan. `angles` tells whether angles are read from the file; chunks may take a part of `memory`, in bytes.
@@ -23,19 +69,18 @@ pub fn built_in() -> Result<()> {
 /// # Errors
 /// [`Error::Input`] when the file is not an HDF5 file, contains no scan or several, or its parts are inconsistent.
 pub fn open(input: &Hdf5Input, angles: bool, memory: u64) -> Result<Stacks> {
-    let bad = |message: String| Error::Input(format!("--hdf5 {}: {message}", input.file.shown()));
     examine(&Hdf5Reading::Scan { input: input.clone(), angles, memory })?;
     let mut cache = ChunkCache::of(memory, 1);
-    let mut file = open_file(&input.file, cache).map_err(bad)?;
-    let layout = Layout::find(&file, input).map_err(bad)?;
-    let datasets = Volume::open(&input.file, &file, &layout.data, memory).map_err(bad)?.chunked();
+    let mut file = open_file(&input.file, cache).map_err(|e| bad_scan(input, e))?;
+    let layout = Layout::find(&file, input).map_err(|e| bad_scan(input, e))?;
+    let datasets = Volume::open(&input.file, &file, &layout.data, memory).map_err(|e| bad_scan(input, e))?.chunked();
     if datasets > 1 {
         // the sources of a virtual dataset are opened with the properties of its file
         cache = ChunkCache::of(memory, datasets);
         drop(file);
-        file = open_file(&input.file, cache).map_err(bad)?;
+        file = open_file(&input.file, cache).map_err(|e| bad_scan(input, e))?;
     }
-    let scan = read(input, &file, &layout, angles, memory).map_err(bad)?;
+    let scan = read(input, &file, &layout, angles, memory).map_err(|e| bad_scan(input, e))?;
     let held = scan.projections.volume.held(cache);
     Ok(Stacks { held, ..stacks(scan)? })
 }
@@ -51,7 +96,7 @@ struct ScanParts {
     notes: Vec<String>,
 }
 
-fn read(input: &Hdf5Input, file: &hdf5::File, layout: &Layout, angles: bool, memory: u64) -> FileResult<ScanParts> {
+fn read(input: &Hdf5Input, file: &hdf5::File, layout: &Layout, angles: bool, memory: u64) -> Hdf5Result<ScanParts> {
     let path = &input.file;
     let data = Volume::open(path, file, &layout.data, memory)?;
     let mut notes = data.notes();
@@ -69,7 +114,7 @@ fn read(input: &Hdf5Input, file: &hdf5::File, layout: &Layout, angles: bool, mem
     notes.extend(roles.notes(layout));
     let part =
         |frames: &[usize]| (!frames.is_empty()).then(|| Selection { volume: data.clone(), frames: frames.to_vec() });
-    let mut field = |dataset: &Option<String>, frames: &[usize], flag: &str| -> FileResult<Option<Selection>> {
+    let mut field = |dataset: &Option<String>, frames: &[usize], flag: &str| -> Hdf5Result<Option<Selection>> {
         let Some(name) = dataset else { return Ok(part(frames)) };
         let volume = Volume::open_field(path, file, name, memory, flag)?;
         notes.extend(volume.notes());
@@ -84,11 +129,10 @@ fn read(input: &Hdf5Input, file: &hdf5::File, layout: &Layout, angles: bool, mem
         (true, None) => {
             let counts = [data.frames(), roles.projections.len()];
             let lists = super::layout::lists(file, |count| counts.contains(&count));
-            let found = if lists.is_empty() { String::new() } else { format!(" (perhaps {})", lists.join(", ")) };
-            return Err(format!(
-                "contains no angles where they are expected; name the dataset with --hdf5-angles{found}, or give --angles or \
-                 --overall-angle"
-            ));
+            return Err(match lists.is_empty() {
+                true => Hdf5ScanError::NoAngles.into(),
+                false => Hdf5ScanError::NoAnglesHere { lists: lists.join(", ") }.into(),
+            });
         }
         (true, Some(name)) => {
             let angles = text::angles(file, name)?;
@@ -136,15 +180,11 @@ struct Roles {
 
 impl Roles {
     /// Reads NXtomo's keys: 0 projection, 1 flat, 2 dark, 3 invalid, -1 a projection taken again.
-    fn read(file: &hdf5::File, name: &str, data: &Volume) -> FileResult<Roles> {
+    fn read(file: &hdf5::File, name: &str, data: &Volume) -> Hdf5Result<Roles> {
         let keys = text::numbers(file, name)?;
         if keys.len() != data.frames() {
-            return Err(format!(
-                "{name} has {} keys, but {} has {} frames; write the file again, or name other keys with --hdf5-keys",
-                keys.len(),
-                data.name,
-                data.frames()
-            ));
+            let (keys, data, frames) = (keys.len(), data.name.clone(), data.frames());
+            return Err(Hdf5ScanError::KeyCount { name: name.to_owned(), keys, data, frames }.into());
         }
         let mut roles = Roles::default();
         let mut flats = Vec::new();
@@ -155,16 +195,11 @@ impl Roles {
                 2.0 => roles.darks.push(frame),
                 3.0 => roles.invalid += 1,
                 -1.0 => roles.returns.push(frame),
-                other => {
-                    return Err(format!(
-                        "{name}: key {other} of frame {frame} is not one of 0 (projection), 1 (flat), 2 (dark), 3 \
-                         (invalid), -1 (taken again); write the file again, or name other keys with --hdf5-keys"
-                    ));
-                }
+                key => return Err(Hdf5ScanError::UnknownKey { name: name.to_owned(), key, frame }.into()),
             }
         }
         let (Some(&first), Some(&last)) = (roles.projections.first(), roles.projections.last()) else {
-            return Err(format!("{name} marks no frame as a projection (0); name other keys with --hdf5-keys"));
+            return Err(Hdf5ScanError::NoProjections { name: name.to_owned() }.into());
         };
         let (before, rest): (Vec<_>, Vec<_>) = flats.into_iter().partition(|&frame| frame < first);
         let (after, between): (Vec<_>, Vec<_>) = rest.into_iter().partition(|&frame| frame > last);
@@ -196,7 +231,7 @@ impl Roles {
     }
 
     /// Returns the values for the projections from a list with one value for each projection, or one for each frame.
-    fn pick(&self, values: &[f64], frames: usize, name: &str) -> FileResult<Vec<f64>> {
+    fn pick(&self, values: &[f64], frames: usize, name: &str) -> Result<Vec<f64>, Hdf5ScanError> {
         let mut exposed = [self.projections.as_slice(), &self.returns].concat();
         exposed.sort_unstable();
         let values: Vec<f64> = match values.len() {
@@ -209,22 +244,16 @@ impl Roles {
                     .map(|(_, &value)| value)
                     .collect()
             }
-            n => {
-                let of_frames = match frames == self.projections.len() {
-                    true => String::new(),
-                    false => format!(" among {frames} frames"),
-                };
-                return Err(format!(
-                    "{name} has {n} angles, but there are {} projections{of_frames}; give --angles or --overall-angle",
-                    self.projections.len()
-                ));
+            angles => {
+                let (name, projections) = (name.to_owned(), self.projections.len());
+                return Err(match frames == projections {
+                    true => Hdf5ScanError::AngleCount { name, angles, projections },
+                    false => Hdf5ScanError::AngleCountOfFrames { name, angles, projections, frames },
+                });
             }
         };
         match values.iter().position(|value| !value.is_finite()) {
-            Some(at) => Err(format!(
-                "{name}: the angle of projection {at} is {}, not a finite number; give --angles or --overall-angle",
-                values[at]
-            )),
+            Some(at) => Err(Hdf5ScanError::InfiniteAngle { name: name.to_owned(), projection: at, angle: values[at] }),
             None => Ok(values),
         }
     }
@@ -245,29 +274,28 @@ pub fn dataset_path(spec: &str) -> Option<(&Path, Option<&str>)> {
 /// # Errors
 /// [`Error::Input`] when there is no such dataset.
 pub fn stack(path: &Path, dataset: Option<&str>, flag: &str, memory: u64) -> Result<Stack> {
-    let bad = |message: String| Error::Input(format!("{flag}: {}: {message}", path.shown()));
-    const ADVICE: &str = "is an HDF5 file; give it with --hdf5, which reads projections, fields and angles, or as \
-                          FILE::/DATASET, which names a dataset of frames or slices";
     examine(&Hdf5Reading::Frames {
         file: path.to_owned(),
         dataset: dataset.map(str::to_owned),
         flag: flag.to_owned(),
     })?;
-    let opened = open_file(path, ChunkCache::SMALL);
-    let file = opened.map_err(|e| bad(if dataset.is_none() { format!("{ADVICE}; it {e}") } else { e }))?;
+    let file = open_file(path, ChunkCache::SMALL).map_err(|error| match dataset {
+        None => bad(flag, path, Hdf5StackError::Unopened { error }),
+        Some(_) => bad(flag, path, error),
+    })?;
     let name = match dataset {
         Some(name) => name.to_owned(),
         None if links::exists(&file, SLICES) => SLICES.to_owned(),
         None => {
-            let list = super::layout::datasets(&file, |dataset| dataset.ndim() == 3).join(", ");
-            return Err(bad(format!("{ADVICE}; there are: {list}")));
+            let found = super::layout::datasets(&file, |dataset| dataset.ndim() == 3).join(", ");
+            return Err(bad(flag, path, Hdf5StackError::NoDataset { found }));
         }
     };
     let volume = match flag {
         "--flats" | "--flats2" | "--darks" => Volume::open_field(path, &file, &name, memory, flag),
         _ => Volume::open(path, &file, &name, memory),
     };
-    let volume = volume.map_err(bad)?;
+    let volume = volume.map_err(|e| bad(flag, path, e))?;
     let (notes, frames) = (volume.notes(), (0..volume.frames()).collect());
     Selection { volume, frames }.stack(flag, notes)
 }
@@ -277,9 +305,8 @@ pub fn stack(path: &Path, dataset: Option<&str>, flag: &str, memory: u64) -> Res
 /// # Errors
 /// [`Error::Input`] when it is not an HDF5 file.
 pub fn contents(path: &Path) -> Result<Hdf5Contents> {
-    let bad = |message: String| Error::Input(format!("{}: {message}", path.shown()));
     examine(&Hdf5Reading::Contents { file: path.to_owned() })?;
-    let file = open_file(path, ChunkCache::of(0, 1)).map_err(bad)?;
+    let file = open_file(path, ChunkCache::of(0, 1)).map_err(|e| Error::input(path, e))?;
     let input = Hdf5Input { file: path.to_owned(), ..Default::default() };
     let scan = Layout::find(&file, &input).and_then(|layout| {
         let scan = read(&input, &file, &layout, layout.angles.is_some(), 0)?;
@@ -287,7 +314,7 @@ pub fn contents(path: &Path) -> Result<Hdf5Contents> {
     });
     let (scan, problem) = match scan {
         Ok(scan) => (Some(scan), None),
-        Err(problem) => (None, Some(problem)),
+        Err(problem) => (None, Some(problem.to_string())),
     };
     let shown = |dataset: &hdf5::Dataset| dataset.ndim() >= 2 || super::layout::is_list(dataset);
     Ok(Hdf5Contents { datasets: super::layout::datasets(&file, shown), scan, problem })

@@ -1,8 +1,7 @@
 //! Source files of a virtual dataset. The library silently reads missing ones as fill values.
 
-use super::FileResult;
 use super::datasets::chunk_bytes;
-use super::file::SPECIAL_ADVICE;
+use super::errors::{Hdf5LinkError, Hdf5Result, Hdf5SourceError};
 use super::filters::filters;
 use super::links::{DEPTH, open_dataset, source_file};
 use crate::files::open_regular;
@@ -31,7 +30,7 @@ pub(super) struct Sources {
 ///
 /// # Errors
 /// A list of sources that are missing, cannot be opened, or need a filter that the library lacks.
-pub(super) fn sources(holder: &Path, dataset: &Dataset) -> FileResult<Sources> {
+pub(super) fn sources(holder: &Path, dataset: &Dataset) -> Hdf5Result<Sources> {
     let mut search = SourceSearch::default();
     search.follow(holder, dataset, DEPTH)?;
     let missing = search.missing.len();
@@ -39,14 +38,12 @@ pub(super) fn sources(holder: &Path, dataset: &Dataset) -> FileResult<Sources> {
         return Ok(search.found);
     }
     search.missing.truncate(NAMED);
-    let more = if missing > NAMED { format!(" and {} more", missing - NAMED) } else { String::new() };
-    Err(format!(
-        "is a virtual dataset, and {missing} of its sources {} missing: {}{more}; their values would be fill values. Put the \
-         files where the dataset expects them or beside {}, or set HDF5_VDS_PREFIX to their directory",
-        if missing == 1 { "is" } else { "are" },
-        search.missing.join(", "),
-        holder.shown()
-    ))
+    let mut sources = search.missing.join(", ");
+    if missing > NAMED {
+        sources += &format!(" and {} more", missing - NAMED);
+    }
+    let verb = if missing == 1 { "is" } else { "are" };
+    Err(Hdf5SourceError::Missing { count: missing, verb, sources, holder: holder.shown() }.into())
 }
 
 #[derive(Default)]
@@ -58,12 +55,12 @@ struct SourceSearch {
 }
 
 impl SourceSearch {
-    fn follow(&mut self, holder: &Path, dataset: &Dataset, depth: usize) -> FileResult<()> {
-        let plist = dataset.dcpl().map_err(|e| format!("cannot be opened: {e}; copy or write it again"))?;
+    fn follow(&mut self, holder: &Path, dataset: &Dataset, depth: usize) -> Hdf5Result<()> {
+        let plist = dataset.dcpl().map_err(|error| Hdf5LinkError::Unopened { error })?;
         if plist.layout() != Layout::Virtual || depth == 0 {
             return Ok(());
         }
-        let listed = vds_sys::mappings(&plist).ok_or("is a virtual dataset whose sources cannot be listed; copy the data into one dataset, for example with h5repack")?;
+        let listed = vds_sys::mappings(&plist).ok_or(Hdf5SourceError::Unlisted)?;
         for mapping in listed {
             let name = &mapping.dataset;
             // the dataset ends with the last existing file of a pattern
@@ -85,13 +82,17 @@ impl SourceSearch {
             }
             let opened = File::open(&path).map(|file| open_dataset(&file, name));
             match opened {
-                Ok(Err(refused)) => {
-                    return Err(format!("is made of {name} of {}: {refused}; {SPECIAL_ADVICE}", path.shown()));
+                Ok(Err(error)) => {
+                    let (dataset, file) = (name.clone(), path.shown());
+                    return Err(Hdf5SourceError::SpecialFile { dataset, file, error }.into());
                 }
                 Err(error) => self.missing(format!("{} ({error})", path.shown())),
                 Ok(Ok(Err(_))) => self.missing(format!("dataset {name} of {}", path.shown())),
                 Ok(Ok(Ok(dataset))) => {
-                    filters(&dataset).map_err(|e| format!("is made of {name} of {}, which {e}", path.shown()))?;
+                    filters(&dataset).map_err(|error| {
+                        let (dataset, file) = (name.clone(), path.shown());
+                        Hdf5SourceError::Unusable { dataset, file, error: error.into() }
+                    })?;
                     if let Some(bytes) = chunk_bytes(&dataset) {
                         self.found.chunked += 1;
                         self.found.chunk = self.found.chunk.max(bytes);

@@ -1,11 +1,32 @@
 //! Numbers and texts other than the frames: angles, keys, units.
 
-use super::FileResult;
 use super::datasets::{MAX_FRAMES, shape};
-use super::file::advice_for;
+use super::errors::Hdf5LinkError;
+use super::file::is_newer;
 use super::links;
+use crate::error::messages;
 use hdf5_metno::types::{FixedAscii, FixedUnicode, TypeDescriptor, VarLenAscii, VarLenUnicode};
 use hdf5_metno::{Container, Dataset, File};
+
+messages! {
+    /// Why a list of numbers cannot be read.
+    pub(super) enum Hdf5ListError: Input {
+        NewerVersion { name: String, error: hdf5_metno::Error } =>
+            "{name}: cannot be opened: {error}";
+            "use an fbp built with a newer HDF5 library, or write it again for older ones (h5py: libver=\"earliest\")",
+        Unopened { name: String, error: hdf5_metno::Error } =>
+            "{name}: cannot be opened: {error}"; "name datasets of the file, as fbp info lists them",
+        SpecialFile { name: String, error: Hdf5LinkError } => "{name}: cannot be opened: {error}",
+        Shape { name: String, shape: String } =>
+            "{name} has the shape {shape}, expected a list of numbers"; "name another dataset, or give --angles",
+        Unreadable { name: String, error: hdf5_metno::Error } =>
+            "{name}: cannot be read: {error}"; "copy or write the file again",
+        NoNumbers { name: String } =>
+            "{name} contains no numbers"; "name a dataset of numbers, or give --angles",
+        UnknownUnit { name: String, unit: String } =>
+            "{name}: its unit `{unit}` is neither degrees nor radians"; "give --angles or --overall-angle",
+    }
+}
 
 /// Longest text that is read, in bytes.
 const LONGEST: usize = 256;
@@ -35,33 +56,34 @@ fn unit(dataset: &Dataset) -> Option<String> {
     text(&*dataset.attr("units").ok()?).filter(|unit| !unit.is_empty())
 }
 
-fn opened(file: &File, name: &str) -> FileResult<Dataset> {
-    links::dataset(file, name).map_err(|e| {
-        let advice = advice_for(&e, "name datasets of the file, as fbp info lists them");
-        format!("{name}: cannot be opened: {e}; {advice}")
-    })
+fn opened(file: &File, path: &str) -> Result<Dataset, Hdf5ListError> {
+    let name = path.to_owned();
+    match links::open_dataset(file, path) {
+        Ok(Ok(dataset)) => Ok(dataset),
+        Ok(Err(error)) if is_newer(&error.to_string()) => Err(Hdf5ListError::NewerVersion { name, error }),
+        Ok(Err(error)) => Err(Hdf5ListError::Unopened { name, error }),
+        Err(error) => Err(Hdf5ListError::SpecialFile { name, error }),
+    }
 }
 
 /// Reads all numbers of a list.
-pub(super) fn numbers(file: &File, name: &str) -> FileResult<Vec<f64>> {
+pub(super) fn numbers(file: &File, name: &str) -> Result<Vec<f64>, Hdf5ListError> {
     let dataset = opened(file, name)?;
     values(&dataset, name)
 }
 
-fn values(dataset: &Dataset, name: &str) -> FileResult<Vec<f64>> {
+fn values(dataset: &Dataset, path: &str) -> Result<Vec<f64>, Hdf5ListError> {
+    let name = path.to_owned();
     let sides = dataset.shape();
     let list = sides.iter().filter(|&&side| side != 1).count() <= 1;
     if !list || dataset.size() > MAX_FRAMES {
-        return Err(format!(
-            "{name} has the shape {}, expected a list of numbers; name another dataset, or give --angles",
-            shape(dataset)
-        ));
+        return Err(Hdf5ListError::Shape { name, shape: shape(dataset) });
     }
     match dataset.dtype().and_then(|kind| kind.to_descriptor()) {
         Ok(TypeDescriptor::Integer(_) | TypeDescriptor::Unsigned(_) | TypeDescriptor::Float(_)) => {
-            dataset.read_raw().map_err(|e| format!("{name}: cannot be read: {e}; copy or write the file again"))
+            dataset.read_raw().map_err(|error| Hdf5ListError::Unreadable { name, error })
         }
-        _ => Err(format!("{name} contains no numbers; name a dataset of numbers, or give --angles")),
+        _ => Err(Hdf5ListError::NoNumbers { name }),
     }
 }
 
@@ -79,7 +101,7 @@ pub(super) struct Angles {
 }
 
 /// Reads angles in degrees or radians.
-pub(super) fn angles(file: &File, name: &str) -> FileResult<Angles> {
+pub(super) fn angles(file: &File, name: &str) -> Result<Angles, Hdf5ListError> {
     let dataset = opened(file, name)?;
     let values = values(&dataset, name)?;
     let degrees = |values: Vec<f64>| values.into_iter().map(f64::to_degrees).collect();
@@ -98,11 +120,7 @@ pub(super) fn angles(file: &File, name: &str) -> FileResult<Angles> {
     let degrees = match unit.to_lowercase().as_str() {
         "deg" | "degs" | "degree" | "degrees" | "°" => values,
         "rad" | "rads" | "radian" | "radians" => degrees(values),
-        _ => {
-            return Err(format!(
-                "{name}: its unit `{unit}` is neither degrees nor radians; give --angles or --overall-angle"
-            ));
-        }
+        _ => return Err(Hdf5ListError::UnknownUnit { name: name.to_owned(), unit }),
     };
     Ok(Angles { name: name.to_owned(), degrees, unit: Some(unit), note: None })
 }

@@ -1,14 +1,14 @@
 //! Datasets of frames: checks of their form, and reading of their rows.
 
-use super::FileResult;
 use super::datasets::{MAX_FRAMES, chunk_bytes, files, shape, stored};
 use super::direct::{DirectRequest, DirectValues};
-use super::file::{ChunkCache, advice_for};
+use super::errors::{Hdf5LinkError, Hdf5Result, Hdf5ValuesError};
+use super::file::{ChunkCache, is_newer};
 use super::filters::filters;
 use super::links;
 use super::row_server::served;
 use super::sources::sources;
-use crate::error::Result;
+use crate::error::{BoxedError, Result, messages};
 use crate::files::open_regular;
 use crate::remark::Remark;
 use crate::source::convert::to_f32;
@@ -24,6 +24,38 @@ use std::collections::HashSet;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+
+messages! {
+    /// Why a dataset cannot be used as frames.
+    pub(super) enum Hdf5DatasetError: Input {
+        NewerVersion { error: hdf5_metno::Error } =>
+            "cannot be opened as a dataset: {error}";
+            "use an fbp built with a newer HDF5 library, or write it again for older ones (h5py: libver=\"earliest\")",
+        Unopened { error: hdf5_metno::Error } =>
+            "cannot be opened as a dataset: {error}"; "choose one of those that fbp info lists",
+        SpecialFile { error: Hdf5LinkError } => "cannot be opened as a dataset: {error}",
+        NoType { error: hdf5_metno::Error } => "has no type: {error}"; "copy or write the file again",
+        SampleType { kind: String } =>
+            "has values of type {kind}; expected integers of 8 to 64 bits or floats of 16, 32 or 64",
+        Dimensions { shape: String } =>
+            "has the shape {shape}; expected three dimensions, [frame][row][bin]",
+        SingleFrame { shape: String } =>
+            "has the shape {shape}, which is a single frame; expected three dimensions, [frame][row][bin]",
+        FieldDimensions { shape: String } =>
+            "has the shape {shape}; expected frames, [frame][row][bin] or one frame, [row][bin]",
+        Empty { shape: String } =>
+            "has the shape {shape}, which is empty"; "name another dataset with --hdf5-data",
+        EmptyField { shape: String, flag: String } =>
+            "has the shape {shape}, which is empty"; "name another dataset with {flag}, or files",
+        TooLarge { shape: String } =>
+            "claims the shape {shape}, more than the {MAX_FRAMES} frames, {MAX_SIDE} a side or {MAX_PIXELS} pixels \
+             that can be read";
+            "check whether the file is damaged",
+        Unwritten => "has a shape, but no data was written to it"; "copy or write the file again",
+        /// An error with the name of the dataset.
+        Named { name: String, error: BoxedError } => "{name} {error}",
+    }
+}
 
 /// Byte order of the values that the library returns.
 const NATIVE_BIG: bool = cfg!(target_endian = "big");
@@ -58,47 +90,55 @@ enum Access {
     Library,
 }
 
-/// Returns the reason why a dataset cannot be opened.
-fn not_opened(message: &str) -> String {
-    let advice = advice_for(message, "choose one of those that fbp info lists");
-    format!("cannot be opened as a dataset: {message}; {advice}")
+/// Opens a dataset by its path.
+fn opened(file: &File, name: &str) -> Result<Dataset, Hdf5DatasetError> {
+    match links::open_dataset(file, name) {
+        Ok(Ok(dataset)) => Ok(dataset),
+        Ok(Err(error)) if is_newer(&error.to_string()) => Err(Hdf5DatasetError::NewerVersion { error }),
+        Ok(Err(error)) => Err(Hdf5DatasetError::Unopened { error }),
+        Err(error) => Err(Hdf5DatasetError::SpecialFile { error }),
+    }
 }
 
 impl Volume {
     /// Opens a dataset of the file at `path`; chunks may take a part of `memory`, in bytes.
-    pub fn open(path: &Path, file: &File, name: &str, memory: u64) -> FileResult<Volume> {
+    pub fn open(path: &Path, file: &File, name: &str, memory: u64) -> Hdf5Result<Volume> {
         Volume::of(path, file, name, memory, None)
     }
 
     /// Opens a dataset of flats or darks, which may be a single averaged frame; `flag` names them.
-    pub fn open_field(path: &Path, file: &File, name: &str, memory: u64, flag: &str) -> FileResult<Volume> {
+    pub fn open_field(path: &Path, file: &File, name: &str, memory: u64, flag: &str) -> Hdf5Result<Volume> {
         Volume::of(path, file, name, memory, Some(flag))
     }
 
-    fn of(path: &Path, file: &File, name: &str, memory: u64, field: Option<&str>) -> FileResult<Volume> {
-        let bad = |message: String| format!("{name} {message}");
-        let dataset = links::dataset(file, name).map_err(|e| bad(not_opened(&e)))?;
+    fn of(path: &Path, file: &File, name: &str, memory: u64, field: Option<&str>) -> Hdf5Result<Volume> {
+        let volume = Volume::of_dataset(path, file, name, memory, field);
+        Ok(volume.map_err(|error| Hdf5DatasetError::Named { name: name.to_owned(), error })?)
+    }
+
+    fn of_dataset(path: &Path, file: &File, name: &str, memory: u64, field: Option<&str>) -> Hdf5Result<Volume> {
+        let dataset = opened(file, name)?;
         let single = field.is_some() && dataset.ndim() == 2;
-        let shape = sides(&dataset, field).map_err(bad)?;
-        let sample = sample_type(&dataset).map_err(bad)?;
+        let shape = sides(&dataset, field)?;
+        let sample = sample_type(&dataset)?;
         let files = files(path, &dataset);
         let access = Access::Library;
         let (name, external) = (name.to_owned(), 0..0);
         let mut volume = Volume { name, dataset, single, shape, sample, access, files, external, chunked: 0, chunk: 0 };
         if volume.dataset.storage_size() == 0 && volume.dataset.layout() != Layout::Virtual {
             // a missing filter may have prevented the data from being written
-            filters(&volume.dataset).map_err(bad)?;
-            return Err(bad("has a shape, but no data was written to it; copy or write the file again".into()));
+            filters(&volume.dataset)?;
+            return Err(Hdf5DatasetError::Unwritten.into());
         }
-        volume.access = volume.direct(memory, field.is_none()).map_err(bad)?.unwrap_or(Access::Library);
+        volume.access = volume.direct(memory, field.is_none())?.unwrap_or(Access::Library);
         if let Access::Library = volume.access {
-            volume.prepare_library().map_err(bad)?;
+            volume.prepare_library()?;
         }
         Ok(volume)
     }
 
     /// Checks that the library can read all values, and determines the files and chunks that it needs for that.
-    fn prepare_library(&mut self) -> FileResult<()> {
+    fn prepare_library(&mut self) -> Hdf5Result<()> {
         filters(&self.dataset)?;
         if let Some(bytes) = chunk_bytes(&self.dataset) {
             (self.chunked, self.chunk) = (1, bytes);
@@ -180,8 +220,8 @@ impl Volume {
     }
 
     /// Returns the way to read values without the library, if storage and sample type are supported here.
-    fn direct(&mut self, memory: u64, repeatedly: bool) -> FileResult<Option<Access>> {
-        let kind = self.dataset.dtype().map_err(|e| format!("has no type: {e}; copy or write the file again"))?;
+    fn direct(&mut self, memory: u64, repeatedly: bool) -> Hdf5Result<Option<Access>> {
+        let kind = self.dataset.dtype().map_err(|error| Hdf5DatasetError::NoType { error })?;
         let native = native(self.sample).is_some_and(|native| native == kind);
         let other = if NATIVE_BIG { ByteOrder::LittleEndian } else { ByteOrder::BigEndian };
         let certain = native || vds_sys::is_standard(&kind);
@@ -210,9 +250,8 @@ impl Volume {
 
     /// Reports whether some rows agree with those of the library, as a type of the other byte order may also differ in
     /// its bit layout.
-    fn agrees(&self, values: &DirectValues) -> FileResult<bool> {
-        let file =
-            open_regular(&self.files[0]).map_err(|e| format!("cannot be read: {e}; copy or write the file again"))?;
+    fn agrees(&self, values: &DirectValues) -> Hdf5Result<bool> {
+        let file = open_regular(&self.files[0]).map_err(Hdf5ValuesError::unreadable)?;
         let [frames, height, width] = self.shape;
         let (mut here, mut there) = (vec![0f32; width], vec![0f32; width]);
         for frame in [0, frames / 2, frames - 1] {
@@ -234,7 +273,7 @@ impl Volume {
         }
     }
 
-    fn read_f32(&self, file: &std::fs::File, frame: usize, rows: &Range<usize>, out: &mut [f32]) -> FileResult<()> {
+    fn read_f32(&self, file: &std::fs::File, frame: usize, rows: &Range<usize>, out: &mut [f32]) -> Hdf5Result<()> {
         match &self.access {
             Access::Direct(values) => values.read_f32(file, frame, rows, out),
             Access::Library => self.library_f32(frame, rows, out),
@@ -242,14 +281,14 @@ impl Volume {
     }
 
     /// Reads rows in the form of [`samples`](Self::samples); samples have up to 32 bits.
-    fn read_stored(&self, file: &std::fs::File, frame: usize, rows: &Range<usize>, out: &mut [u8]) -> FileResult<()> {
+    fn read_stored(&self, file: &std::fs::File, frame: usize, rows: &Range<usize>, out: &mut [u8]) -> Hdf5Result<()> {
         match &self.access {
             Access::Direct(values) => values.read_stored(file, frame, rows, out),
             Access::Library => self.read_library(frame, rows, |samples| out.copy_from_slice(samples)),
         }
     }
 
-    fn library_f32(&self, frame: usize, rows: &Range<usize>, out: &mut [f32]) -> FileResult<()> {
+    fn library_f32(&self, frame: usize, rows: &Range<usize>, out: &mut [f32]) -> Hdf5Result<()> {
         let kind = match self.sample {
             SampleType::F16 => SampleType::F32,
             sample if sample.is_long() => SampleType::F32,
@@ -260,7 +299,7 @@ impl Volume {
 
     /// Passes rows that the library reads to `take`, in the form of [`samples`](Self::samples). The library changes the
     /// byte order and fills unused bits; integers keep their values.
-    pub fn read_library(&self, frame: usize, rows: &Range<usize>, take: impl FnOnce(&[u8])) -> FileResult<()> {
+    pub fn read_library(&self, frame: usize, rows: &Range<usize>, take: impl FnOnce(&[u8])) -> Hdf5Result<()> {
         let bytes = rows.len() * self.size().0 * self.samples().sample.bytes();
         if let Some(samples) = served(&self.dataset, frame, rows, bytes) {
             take(&samples?);
@@ -284,17 +323,15 @@ impl Volume {
         frame: usize,
         rows: &Range<usize>,
         take: impl FnOnce(&[u8]),
-    ) -> FileResult<()> {
+    ) -> Hdf5Result<()> {
         let read = match self.single {
             true => self.dataset.read_slice_2d::<T, _>((rows.clone(), ..)),
             false => self.dataset.read_slice_2d::<T, _>((frame, rows.clone(), ..)),
         };
-        let values = read.map_err(|e| format!("cannot be read: {e}; copy or write the file again"))?;
+        let values = read.map_err(Hdf5ValuesError::unreadable)?;
         let [.., width] = self.shape;
         let values = values.as_slice().filter(|values| values.len() == rows.len() * width);
-        take(bytemuck::cast_slice(
-            values.ok_or("cannot be read: the library gives another shape; copy or write the file again")?,
-        ));
+        take(bytemuck::cast_slice(values.ok_or(Hdf5ValuesError::OtherShape)?));
         Ok(())
     }
 }
@@ -335,14 +372,18 @@ impl Selection {
         self.volume.file_of(self.frames[place])
     }
 
-    fn read_rows(&self, file: &std::fs::File, place: usize, rows: &Range<usize>, out: &mut [f32]) -> FileResult<()> {
+    fn read_rows(&self, file: &std::fs::File, place: usize, rows: &Range<usize>, out: &mut [f32]) -> Hdf5Result<()> {
         let done = self.volume.read_f32(file, self.frames[place], rows, out);
-        done.map_err(|e| format!("{}: {e}", self.name(place)))
+        done.map_err(|error| self.failed(place, error))
     }
 
-    fn read_stored(&self, file: &std::fs::File, place: usize, rows: &Range<usize>, out: &mut [u8]) -> FileResult<()> {
+    fn read_stored(&self, file: &std::fs::File, place: usize, rows: &Range<usize>, out: &mut [u8]) -> Hdf5Result<()> {
         let done = self.volume.read_stored(file, self.frames[place], rows, out);
-        done.map_err(|e| format!("{}: {e}", self.name(place)))
+        done.map_err(|error| self.failed(place, error))
+    }
+
+    fn failed(&self, place: usize, error: BoxedError) -> BoxedError {
+        Hdf5ValuesError::Frame { dataset: self.volume.name.clone(), frame: self.frames[place], error }.into()
     }
 
     fn name(&self, place: usize) -> String {
@@ -360,9 +401,9 @@ struct VolumeFrames {
 
 impl VolumeFrames {
     /// Calls `read` with the file of a frame, and checks that neither this file nor external storage has changed.
-    fn read(&self, frame: usize, read: impl FnOnce(&std::fs::File) -> FileResult<()>) -> Result<()> {
+    fn read(&self, frame: usize, read: impl FnOnce(&std::fs::File) -> Hdf5Result<()>) -> Result<()> {
         self.files.read(self.selection.file_of(frame), read)?;
-        self.selection.volume.external.clone().try_for_each(|index| self.files.read(index, |_| Ok(())))
+        self.selection.volume.external.clone().try_for_each(|index| self.files.read(index, |_| Ok::<(), String>(())))
     }
 }
 
@@ -421,38 +462,29 @@ impl Frames for VolumeFrames {
 }
 
 /// Returns the shape after checking it; a field, which is named by the flag `field`, may be a single frame.
-fn sides(dataset: &Dataset, field: Option<&str>) -> FileResult<[usize; 3]> {
-    let text = shape(dataset);
+fn sides(dataset: &Dataset, field: Option<&str>) -> Result<[usize; 3], Hdf5DatasetError> {
+    let shape = shape(dataset);
     let [frames, height, width] = match (&dataset.shape()[..], field.is_some()) {
         (&[frames, height, width], _) => [frames, height, width],
         (&[height, width], true) => [1, height, width],
-        (_, true) => {
-            return Err(format!("has the shape {text}; expected frames, [frame][row][bin] or one frame, [row][bin]"));
-        }
-        ([_, _], false) => {
-            return Err(format!(
-                "has the shape {text}, which is a single frame; expected three dimensions, [frame][row][bin]"
-            ));
-        }
-        (_, false) => return Err(format!("has the shape {text}; expected three dimensions, [frame][row][bin]")),
+        (_, true) => return Err(Hdf5DatasetError::FieldDimensions { shape }),
+        ([_, _], false) => return Err(Hdf5DatasetError::SingleFrame { shape }),
+        (_, false) => return Err(Hdf5DatasetError::Dimensions { shape }),
     };
     if frames == 0 || height == 0 || width == 0 {
         return Err(match field {
-            None => format!("has the shape {text}, which is empty; name another dataset with --hdf5-data"),
-            Some(flag) => format!("has the shape {text}, which is empty; name another dataset with {flag}, or files"),
+            None => Hdf5DatasetError::Empty { shape },
+            Some(flag) => Hdf5DatasetError::EmptyField { shape, flag: flag.to_owned() },
         });
     }
     let side = |n: usize| n as u64 > MAX_SIDE;
     if frames > MAX_FRAMES || side(height) || side(width) || height as u64 * width as u64 > MAX_PIXELS {
-        return Err(format!(
-            "claims the shape {text}, more than the {MAX_FRAMES} frames, {MAX_SIDE} a side or {MAX_PIXELS} pixels that can \
-             be read; check whether the file is damaged"
-        ));
+        return Err(Hdf5DatasetError::TooLarge { shape });
     }
     Ok([frames, height, width])
 }
 
-fn sample_type(dataset: &Dataset) -> FileResult<SampleType> {
+fn sample_type(dataset: &Dataset) -> Result<SampleType, Hdf5DatasetError> {
     let kind = dataset.dtype().and_then(|kind| kind.to_descriptor());
     let sample = match &kind {
         Ok(TypeDescriptor::Unsigned(IntSize::U1)) => SampleType::U8,
@@ -467,10 +499,8 @@ fn sample_type(dataset: &Dataset) -> FileResult<SampleType> {
         Ok(TypeDescriptor::Float(FloatSize::U4)) => SampleType::F32,
         Ok(TypeDescriptor::Float(FloatSize::U8)) => SampleType::F64,
         other => {
-            let what = other.as_ref().map_or_else(|e| e.to_string(), |kind| kind.to_string());
-            return Err(format!(
-                "has values of type {what}; expected integers of 8 to 64 bits or floats of 16, 32 or 64"
-            ));
+            let kind = other.as_ref().map_or_else(|e| e.to_string(), |kind| kind.to_string());
+            return Err(Hdf5DatasetError::SampleType { kind });
         }
     };
     Ok(sample)

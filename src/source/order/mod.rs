@@ -4,9 +4,44 @@ mod numbers;
 
 pub use numbers::Gaps;
 
+use crate::error::messages;
 use numbers::{NumberColumn, columns};
 use std::cmp::Ordering;
 use std::collections::{HashMap, HashSet};
+
+messages! {
+    /// What prevents files from being put in order.
+    pub enum FileOrderError: Input {
+        SameNumber { first: String, second: String } =>
+            "{first} and {second} have the same number, so their order is not known";
+            "move one of them away or rename it",
+        NoSuchNumber { by: usize, name: String, numbers: String } =>
+            "--order-by {by}: names such as {name} have {numbers}"; "choose one, from 1",
+        NoNumber { first: String, second: String } =>
+            "--order-by: {first} and {second} have no number at the same place";
+            "leave --order-by out, or give a text file with one path a line as 'list FILE'",
+        SeveralOrders { numbers: usize, orders: String } =>
+            "{numbers} numbers vary in the file names, so the order is not known: {orders}";
+            "give one of these, or a text file with one path a line as 'list FILE'",
+        /// In a directory.
+        MixedKinds { names: String } =>
+            "fields and other frames are together, such as {names}";
+            "select the files of one kind with a glob, in quotes, and give flats with --flats and darks with --darks",
+        /// Of a glob.
+        MixedMatches { names: String } =>
+            "fields and other frames are together, such as {names}";
+            "narrow the glob to files of one kind, and give flats with --flats and darks with --darks",
+        /// In a directory.
+        StrayFiles { names: String, are: &'static str, usual: String } =>
+            "{names} {are} not named like the other files ({usual})";
+            "move files that do not belong to the scan away, or select the files with a glob, or in order with a text \
+             file with one path a line as 'list FILE'",
+        /// Of a glob.
+        StrayMatches { names: String, are: &'static str, usual: String } =>
+            "{names} {are} not named like the other files ({usual})";
+            "narrow the glob to files that belong together, or give a text file with one path a line as 'list FILE'",
+    }
+}
 
 /// Compares names with numbers in numerical order: `s_2` before `s_10`.
 pub fn natural(a: &str, b: &str) -> Ordering {
@@ -70,8 +105,8 @@ pub struct Arranged {
 /// Arranges the names of one scan, which are alike except for their numbers, in the order of the scan.
 ///
 /// If several numbers vary, the one that counts up by one is the order. Fewer than three names with numbers always
-/// pass. An error text lists the files that do not belong, or the possible orders.
-pub fn arrange(names: &[String], of: NamesOf) -> Result<Arranged, String> {
+/// pass. An error lists the files that do not belong, or the possible orders.
+pub fn arrange(names: &[String], of: NamesOf) -> Result<Arranged, FileOrderError> {
     check_kinds(names, of)?;
     let mut natural_order: Vec<usize> = (0..names.len()).collect();
     natural_order.sort_by(|&a, &b| natural(&names[a], &names[b]));
@@ -128,15 +163,12 @@ impl Sorted<'_> {
         list.join(", ") + if order.len() > 3 { ", .." } else { "" }
     }
 
-    /// Returns an error text that names two files with the same numbers.
-    fn same(&self, order: &[usize]) -> String {
+    /// Returns an error that names two files with the same numbers.
+    fn same(&self, order: &[usize]) -> FileOrderError {
         let key = |index: usize| self.columns.iter().map(move |column| &column.values[index]);
         let pair = order.windows(2).find(|pair| key(pair[0]).eq(key(pair[1])));
         let (a, b) = pair.map_or((order[0], order[1]), |pair| (pair[0], pair[1]));
-        format!(
-            "{} and {} have the same number, so their order is not known; move one of them away or rename it",
-            self.names[a], self.names[b]
-        )
+        FileOrderError::SameNumber { first: self.names[a].clone(), second: self.names[b].clone() }
     }
 
     /// Reports whether two names have the same numbers.
@@ -147,7 +179,7 @@ impl Sorted<'_> {
     }
 
     /// Arranges the names by the only number that varies.
-    fn by_one(&self, place: usize) -> Result<Arranged, String> {
+    fn by_one(&self, place: usize) -> Result<Arranged, FileOrderError> {
         let order = self.order(place);
         if !self.columns[place].is_distinct() && self.names.len() > 2 {
             return Err(self.same(&order));
@@ -156,14 +188,12 @@ impl Sorted<'_> {
     }
 
     /// Arranges the names by the number that the user has chosen.
-    fn by_choice(&self, by: usize) -> Result<Arranged, String> {
+    fn by_choice(&self, by: usize) -> Result<Arranged, FileOrderError> {
         let count = self.columns.len();
         if by == 0 || by > count {
             let numbers = if count == 1 { "1 number".to_owned() } else { format!("{count} numbers") };
-            return Err(format!(
-                "--order-by {by}: names such as {} have {numbers}; choose one, from 1",
-                self.names[self.natural[0]]
-            ));
+            let name = self.names[self.natural[0]].clone();
+            return Err(FileOrderError::NoSuchNumber { by, name, numbers });
         }
         let (order, column) = (self.order(by - 1), &self.columns[by - 1]);
         if self.has_same() {
@@ -180,7 +210,7 @@ impl Sorted<'_> {
 
     /// Arranges the names by the only number of several that counts up by one, or in the only order that all numbers
     /// agree on.
-    fn by_counter(&self, varying: &[usize], of: NamesOf) -> Result<Arranged, String> {
+    fn by_counter(&self, varying: &[usize], of: NamesOf) -> Result<Arranged, FileOrderError> {
         if self.has_same() {
             return Err(self.same(self.natural));
         }
@@ -217,12 +247,7 @@ impl Sorted<'_> {
             .iter()
             .map(|(place, order)| format!("--order-by {} gives {}", place + 1, self.begin(order)))
             .collect();
-        Err(format!(
-            "{} numbers vary in the file names, so the order is not known: {}; give one of these, or a text file with \
-             one path a line as 'list FILE'",
-            varying.len(),
-            list.join("; ")
-        ))
+        Err(FileOrderError::SeveralOrders { numbers: varying.len(), orders: list.join("; ") })
     }
 
     /// Returns the index of a name that alone differs from all others in one of several varying numbers.
@@ -250,34 +275,27 @@ fn kind(name: &str) -> Option<&'static str> {
 }
 
 /// Refuses a mixture of flats, darks and other frames.
-fn check_kinds(names: &[String], of: NamesOf) -> Result<(), String> {
+fn check_kinds(names: &[String], of: NamesOf) -> Result<(), FileOrderError> {
     let first = |wanted: Option<&str>| names.iter().find(|name| kind(name) == wanted);
     let (flat, dark, other) = (first(Some("flats")), first(Some("darks")), first(None));
     let found: Vec<&String> = [flat, dark, other].into_iter().flatten().collect();
     if found.len() < 2 {
         return Ok(());
     }
-    let names: Vec<&str> = found.into_iter().map(String::as_str).collect();
-    let advice = match of.glob {
-        true => "narrow the glob to files of one kind",
-        false => "select the files of one kind with a glob, in quotes",
-    };
-    Err(format!(
-        "fields and other frames are together, such as {}; {advice}, and give flats with --flats and darks with --darks",
-        names.join(" and ")
-    ))
+    let names = found.into_iter().map(String::as_str).collect::<Vec<_>>().join(" and ");
+    Err(match of.glob {
+        true => FileOrderError::MixedMatches { names },
+        false => FileOrderError::MixedKinds { names },
+    })
 }
 
-fn no_number(names: &[String], natural: &[usize]) -> String {
-    format!(
-        "--order-by: {} and {} have no number at the same place; leave --order-by out, or give a text file with one path a \
-         line as 'list FILE'",
-        names[natural[0]], names[natural[1]]
-    )
+fn no_number(names: &[String], natural: &[usize]) -> FileOrderError {
+    let [first, second] = [0, 1].map(|place| names[natural[place]].clone());
+    FileOrderError::NoNumber { first, second }
 }
 
-/// Returns an error text that lists the names that are not like most others.
-fn stray(names: &[String], of: NamesOf) -> String {
+/// Returns an error that lists the names that are not like most others.
+fn stray(names: &[String], of: NamesOf) -> FileOrderError {
     let cut: Vec<Name> = names.iter().map(|name| Name::new(name)).collect();
     let mut schemes: HashMap<&[&str], usize> = HashMap::new();
     for name in &cut {
@@ -291,20 +309,15 @@ fn stray(names: &[String], of: NamesOf) -> String {
     not_named_like(&strays, &names[usual], of)
 }
 
-fn not_named_like(strays: &[&str], usual: &str, of: NamesOf) -> String {
+fn not_named_like(strays: &[&str], usual: &str, of: NamesOf) -> FileOrderError {
     let more = if strays.len() > 3 { format!(" and {} more", strays.len() - 3) } else { String::new() };
-    let list = strays[..strays.len().min(3)].join(", ");
-    let verb = if strays.len() == 1 { "is" } else { "are" };
-    let advice = match of.glob {
-        true => {
-            "narrow the glob to files that belong together, or give a text file with one path a line as 'list FILE'"
-        }
-        false => {
-            "move files that do not belong to the scan away, or select the files with a glob, or in order with a text file \
-         with one path a line as 'list FILE'"
-        }
-    };
-    format!("{list}{more} {verb} not named like the other files ({usual}); {advice}")
+    let names = strays[..strays.len().min(3)].join(", ") + &more;
+    let are = if strays.len() == 1 { "is" } else { "are" };
+    let usual = usual.to_owned();
+    match of.glob {
+        true => FileOrderError::StrayMatches { names, are, usual },
+        false => FileOrderError::StrayFiles { names, are, usual },
+    }
 }
 
 #[cfg(test)]
@@ -344,7 +357,7 @@ mod tests {
     /// Returns the names in the order of the scan.
     fn arranged(list: &[&str], of: NamesOf) -> Result<(Vec<String>, Arranged), String> {
         let names = names(list);
-        let arranged = arrange(&names, of)?;
+        let arranged = arrange(&names, of).map_err(|e| e.to_string())?;
         Ok((arranged.order.iter().map(|&index| names[index].clone()).collect(), arranged))
     }
 
@@ -406,7 +419,7 @@ mod tests {
     #[test]
     fn where_no_number_is_the_order_all_orders_are_named() {
         let refused = |name: &dyn Fn(usize) -> String, count: usize, words: &[&str]| {
-            let error = arrange(&shuffled(count, name), NamesOf::default()).unwrap_err();
+            let error = arrange(&shuffled(count, name), NamesOf::default()).unwrap_err().to_string();
             for word in words.iter().chain(&["list FILE"]) {
                 assert!(error.contains(word), "no {word:?} in: {error}");
             }
@@ -444,7 +457,7 @@ mod tests {
         assert_eq!(begin(2), ["pos0_t000.tif", "pos1_t000.tif"]);
         assert!(chosen(2).unwrap().note.unwrap().contains("same number 2"));
         for by in [0, 3] {
-            let error = chosen(by).unwrap_err();
+            let error = chosen(by).unwrap_err().to_string();
             assert!(error.contains("have 2 numbers"), "{error}");
         }
         let by = |list: &[&str]| arranged(list, NamesOf { by: Some(2), ..NamesOf::default() });

@@ -1,15 +1,16 @@
 //! Files that a path, a directory or a glob selects.
 
+use super::errors::{FileSearchError, FileSearchWarning};
 use super::glob::matching;
 use crate::error::Result;
 use crate::files::open_regular;
 use crate::layout::hdf5::SIGNATURE;
 use crate::remark::{Doubt, DoubtKind, Remark};
-use crate::source::files::{FileResult, bad, file_name, short_names};
+use crate::source::files::{InputFileError, bad, file_name, short_names};
 use crate::source::list::{list_file, listed};
 use crate::source::order::{Arranged, Gaps, NamesOf, arrange, natural};
 use std::fs::{self, File};
-use std::io::Read;
+use std::io::{ErrorKind, Read};
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
@@ -47,37 +48,29 @@ pub fn find(
     let path = Path::new(spec);
     match fs::metadata(path) {
         Ok(meta) if meta.is_dir() => find_in_directory(path, flag, kind, by, remarks),
-        Ok(meta) if meta.is_file() && starts_as_hdf5(path) => {
-            Err(bad(flag, path, "is an HDF5 file; give it with --hdf5, which reads projections, fields and angles"))
-        }
+        Ok(meta) if meta.is_file() && starts_as_hdf5(path) => Err(bad(flag, path, FileSearchError::Hdf5)),
         Ok(meta) if meta.is_file() => Ok(vec![path.to_owned()]),
-        Ok(_) => Err(bad(flag, path, "is neither a file nor a directory; expected a TIFF or a directory of TIFFs")),
+        Ok(_) => Err(bad(flag, path, FileSearchError::NotAFile)),
         Err(_) if list_file(spec).is_some() => listed(spec, flag),
         Err(_) if spec.contains(['*', '?', '[']) => {
             let files = matching(spec, flag)?;
             if files.is_empty() {
-                return Err(bad(flag, path, "no file matches this glob; check the path, and put the glob in quotes"));
+                return Err(bad(flag, path, FileSearchError::NothingMatches));
             }
             let names = short_names(&files);
             in_order(files, &names, NamesOf { field: is_field(flag), by, glob: true }, path, flag, remarks)
         }
-        Err(e) if e.kind() == std::io::ErrorKind::NotFound => {
-            Err(bad(flag, path, "does not exist; expected a directory, a glob or a TIFF file"))
-        }
-        Err(e) => Err(bad(flag, path, format!("cannot be read: {e}; check the path and the permissions"))),
+        Err(e) if e.kind() == ErrorKind::NotFound => Err(bad(flag, path, FileSearchError::Missing)),
+        Err(error) => Err(bad(flag, path, InputFileError::Unreadable { error })),
     }
 }
 
 /// Refuses a file that is compressed as a whole.
-pub fn refuse_archive(file: &File) -> FileResult<()> {
+pub fn refuse_archive(file: &File) -> Result<(), FileSearchError> {
     let mut start = [0; 2];
     match file.read_exact_at(&mut start, 0) {
-        Ok(()) if start == [0x1f, 0x8b] => {
-            Err("is compressed with gzip; decompress it first, for example with gunzip".into())
-        }
-        Ok(()) if start == *b"PK" => {
-            Err("is a ZIP archive; decompress it first, for example with unzip, and name what was in it".into())
-        }
+        Ok(()) if start == [0x1f, 0x8b] => Err(FileSearchError::Gzip),
+        Ok(()) if start == *b"PK" => Err(FileSearchError::Zip),
         _ => Ok(()),
     }
 }
@@ -128,15 +121,10 @@ fn missing(gaps: Gaps, flag: &str) -> Remark {
         Gaps::Some { numbers, count } if flag == "--sinograms" => Remark::note(format!(
             "no file with number {numbers} ({count} missing); existing files are treated as consecutive"
         )),
-        Gaps::Some { numbers, count } => Remark::from(Doubt::new(
-            DoubtKind::MissingFiles,
-            format!(
-                "{flag}: no file with number {numbers} ({count} missing): existing files are treated as consecutive, so all \
-                 later angles are those of other projections"
-            ),
-            "copy the missing files, or give the angle of each existing file with --angles; a text file with one path a \
-             line, as 'list FILE', says that nothing is missing",
-        )),
+        Gaps::Some { numbers, count } => {
+            let warning = FileSearchWarning::MissingNumbers { flag: flag.into(), numbers, count };
+            Remark::from(Doubt::of(DoubtKind::MissingFiles, &warning))
+        }
     }
 }
 
@@ -147,7 +135,7 @@ struct Listed {
 }
 
 fn list_directory(directory: &Path, flag: &str, kind: &FileKind) -> Result<Listed> {
-    let cannot = |e| bad(flag, directory, format!("cannot be listed: {e}; check the permissions of the directory"));
+    let cannot = |error| bad(flag, directory, FileSearchError::Unlisted { error });
     let (mut files, mut others) = (Vec::new(), Vec::new());
     for entry in fs::read_dir(directory).map_err(cannot)? {
         let path = entry.map_err(cannot)?.path();
@@ -176,17 +164,16 @@ fn find_in_directory(
     let dots = if others.len() > 3 { ", .." } else { "" };
     let list = others[..others.len().min(3)].join(", ") + dots;
     if files.is_empty() {
-        let found = if others.is_empty() { String::new() } else { format!(" (found {list})") };
         if let Some(compressed) = others.iter().find(|name| is_compressed(name)) {
-            return Err(bad(
-                flag,
-                directory,
-                format!("contains compressed files such as {compressed}; decompress them first"),
-            ));
+            return Err(bad(flag, directory, FileSearchError::CompressedFiles { name: compressed.clone() }));
         }
-        let FileKind { name, extensions } = kind;
+        let FileKind { name: kind, extensions } = *kind;
         let names = extensions.iter().map(|extension| format!("*.{extension}")).collect::<Vec<_>>().join(" or ");
-        return Err(bad(flag, directory, format!("contains no {name}, expected files named {names}{found}")));
+        let why = match others.is_empty() {
+            true => FileSearchError::EmptyDirectory { kind, names },
+            false => FileSearchError::OtherFiles { kind, names, found: list },
+        };
+        return Err(bad(flag, directory, why));
     }
     if !others.is_empty() {
         let noun = if others.len() == 1 { "file that is" } else { "files that are" };

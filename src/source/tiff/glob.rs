@@ -1,7 +1,8 @@
 //! Files that a glob matches.
 
-use crate::error::{Error, Result};
-use crate::source::files::bad;
+use super::errors::FrameGlobError;
+use crate::error::Result;
+use crate::source::files::{InputFileError, bad};
 use glob::{MatchOptions, Pattern};
 use std::collections::HashSet;
 use std::fs;
@@ -14,9 +15,7 @@ const OPTIONS: MatchOptions =
 /// Returns the files that a glob matches, in alphabetical order. Existing directories at the beginning of the glob are
 /// taken literally, even if their names contain brackets.
 pub fn matching(spec: &str, flag: &str) -> Result<Vec<PathBuf>> {
-    let wrong = |e: glob::PatternError| {
-        Error::usage(format!("{flag} {spec}: not a glob: {e}; write for example 'scan/p_*.tif'"))
-    };
+    let wrong = |error| FrameGlobError::Malformed { flag: flag.into(), spec: spec.into(), error };
     let (literal, rest) = literal_folder(spec);
     let parts: Vec<&str> = rest.split('/').collect();
     let deep = parts.iter().position(|part| *part == "**");
@@ -30,7 +29,8 @@ pub fn matching(spec: &str, flag: &str) -> Result<Vec<PathBuf>> {
         let matches = glob::glob_with(pattern, OPTIONS).map_err(wrong)?;
         let path = |entry: glob::GlobResult| {
             entry.map_err(|e| {
-                bad(flag, e.path(), format!("cannot be read: {}; check the path and the permissions", e.error()))
+                let path = e.path().to_owned();
+                bad(flag, &path, InputFileError::Unreadable { error: e.into() })
             })
         };
         matches.map(path).collect()

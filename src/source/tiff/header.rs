@@ -2,9 +2,10 @@
 //!
 //! The header of every page is read once, checked against the size of the file, and kept as a table of strips or tiles.
 
-use super::FileResult;
+use super::errors::{MAX_STRIP, TiffPageError};
 use super::find::refuse_archive;
 use super::page::{PIECE, Page, TilePlace};
+use crate::error::BoxedError;
 use crate::layout::SampleType;
 use crate::layout::tiff::{FieldType, Photometric, Predictor, SampleFormat, Tag, TagEntry, TiffCompression, TiffForm};
 use crate::source::frames::{MAX_PIXELS, MAX_SIDE};
@@ -17,8 +18,6 @@ use std::sync::Arc;
 const MAX_RATIO: u64 = 4096;
 /// Largest compression ratio of Zstandard (a block of 128 KiB from 4 bytes).
 const MAX_ZSTD_RATIO: u64 = 1 << 15;
-/// Largest size of a compressed strip or tile after decompression, in bytes; it is decompressed in one piece.
-const MAX_STRIP: u64 = 1 << 30;
 
 /// Reader of the headers of one file.
 struct Reader<'a> {
@@ -39,28 +38,25 @@ pub struct TiffHeaders {
 }
 
 /// Reads the headers of all pages of a file of `length` bytes.
-pub fn read_pages(file: &File, length: u64) -> FileResult<TiffHeaders> {
+pub fn read_pages(file: &File, length: u64) -> Result<TiffHeaders, BoxedError> {
     if length == 0 {
-        return Err("is empty (0 bytes), expected a TIFF; copy or write it again".into());
+        return Err(TiffPageError::Empty.into());
     }
     let mut start = [0; TiffForm::HEADER];
     let start = &mut start[..length.min(TiffForm::HEADER as u64) as usize];
-    file.read_exact_at(start, 0).map_err(|e| e.to_string())?;
+    file.read_exact_at(start, 0)?;
     refuse_archive(file)?;
-    let (form, mut next) = TiffForm::parse(start).map_err(|e| e.to_string())?;
+    let (form, mut next) = TiffForm::parse(start)?;
     let mut reader = Reader { file, length, form, budget: length.saturating_mul(2).saturating_add(1 << 20) };
     let (mut pages, mut seen) = (Vec::new(), HashSet::new());
     let (mut orientation, mut promised) = (None, None);
     while next != 0 {
         let number = pages.len();
         if !seen.insert(next) {
-            return Err(format!(
-                "is damaged: after page {} its list of pages goes back to an earlier page (a loop); copy or write it again",
-                number - 1
-            ));
+            return Err(TiffPageError::Loop { page: number - 1 }.into());
         }
         let (entries, after) = reader.directory(next, number)?;
-        let page = reader.page(&entries).map_err(|e| format!("page {number}: {e}"))?;
+        let page = reader.page(&entries).map_err(|e| e.in_page(number))?;
         // errors in a tag that nothing depends on are ignored
         orientation =
             orientation.or(reader.value(&entries, Tag::Orientation).unwrap_or(None).filter(|&value| value != 1));
@@ -74,9 +70,7 @@ pub fn read_pages(file: &File, length: u64) -> FileResult<TiffHeaders> {
         next = after;
     }
     if pages.is_empty() {
-        return Err(
-            "is a TIFF without pages, perhaps because writing it was interrupted; copy or write it again".into()
-        );
+        return Err(TiffPageError::NoPages.into());
     }
     let promised = promised.filter(|&images| images > pages.len() as u64);
     Ok(TiffHeaders { pages, orientation, promised })
@@ -84,41 +78,36 @@ pub fn read_pages(file: &File, length: u64) -> FileResult<TiffHeaders> {
 
 impl Reader<'_> {
     /// Reads `count` header bytes at `offset`, which must be within the file and the budget.
-    fn bytes(&mut self, offset: u64, count: u64, what: &str) -> FileResult<Vec<u8>> {
+    fn bytes(&mut self, offset: u64, count: u64, what: &str) -> Result<Vec<u8>, TiffPageError> {
         if offset.checked_add(count).is_none_or(|end| end > self.length) {
-            return Err(format!(
-                "is truncated or damaged: {what} needs {count} bytes from offset {offset}, the file has {}; copy or write it again",
-                self.length
-            ));
+            let (what, length) = (what.to_owned(), self.length);
+            return Err(TiffPageError::Truncated { what, needed: count, offset, length });
         }
         if count > self.budget {
-            return Err("is damaged: its tables overlap each other; copy or write it again".into());
+            return Err(TiffPageError::OverlappingTables);
         }
         self.budget -= count;
         let mut bytes = vec![0; count as usize];
-        self.file
-            .read_exact_at(&mut bytes, offset)
-            .map_err(|e| format!("cannot be read: {e}; check the disk and the permissions"))?;
+        self.file.read_exact_at(&mut bytes, offset).map_err(|error| TiffPageError::Unreadable { error })?;
         Ok(bytes)
     }
 
     /// Reads the entries of the directory at `offset`, and the offset of the next directory (0: none).
-    fn directory(&mut self, offset: u64, number: usize) -> FileResult<(Vec<TagEntry>, u64)> {
+    fn directory(&mut self, offset: u64, number: usize) -> Result<(Vec<TagEntry>, u64), TiffPageError> {
         let what = format!("the header of page {number}");
         let head = self.form.count_bytes() as u64;
         let count = self.form.number(&self.bytes(offset, head, &what)?);
         if count > 65535 {
-            return Err(format!("is damaged: {what} claims {count} entries; copy or write it again"));
+            return Err(TiffPageError::TooManyEntries { page: number, count });
         }
         let length = count * TagEntry::bytes(self.form) as u64 + self.form.offset_bytes() as u64;
         Ok(TagEntry::parse_all(&self.bytes(offset + head, length, &what)?, self.form))
     }
 
     /// Reads the bytes of an entry's value, and returns them with the size of one item.
-    fn raw(&mut self, entry: &TagEntry) -> FileResult<(Vec<u8>, usize)> {
+    fn raw(&mut self, entry: &TagEntry) -> Result<(Vec<u8>, usize), TiffPageError> {
         let Some(size) = FieldType::from_repr(entry.field).and_then(FieldType::integer_bytes) else {
-            let TagEntry { tag, field, .. } = entry;
-            return Err(format!("tag {tag} has the type {field}, expected an integer; copy or write it again"));
+            return Err(TiffPageError::NotAnInteger { tag: entry.tag, field: entry.field });
         };
         let word = self.form.offset_bytes();
         let bytes = entry.count.saturating_mul(size as u64);
@@ -130,31 +119,34 @@ impl Reader<'_> {
     }
 
     /// Reads all values of an integer tag; returns `None` if the page has no such tag.
-    fn values(&mut self, entries: &[TagEntry], tag: Tag, expected: Option<u64>) -> FileResult<Option<Vec<u64>>> {
+    fn values(
+        &mut self,
+        entries: &[TagEntry],
+        tag: Tag,
+        expected: Option<u64>,
+    ) -> Result<Option<Vec<u64>>, TiffPageError> {
         let Some(entry) = entry_of(entries, tag) else {
             return Ok(None);
         };
         if let Some(expected) = expected.filter(|&n| n != entry.count) {
-            let tag = tag.number();
-            return Err(format!("tag {tag} has {} values, expected {expected}; copy or write it again", entry.count));
+            return Err(TiffPageError::ValueCount { tag: tag.number(), count: entry.count, expected });
         }
         let (bytes, size) = self.raw(entry)?;
         Ok(Some(bytes.chunks_exact(size).map(|b| self.form.number(b)).collect()))
     }
 
     /// Reads the single value of an integer tag.
-    fn value(&mut self, entries: &[TagEntry], tag: Tag) -> FileResult<Option<u64>> {
+    fn value(&mut self, entries: &[TagEntry], tag: Tag) -> Result<Option<u64>, TiffPageError> {
         Ok(self.values(entries, tag, Some(1))?.and_then(|v| v.first().copied()))
     }
 
     /// Reads the single value of an integer tag that a page must have.
-    fn needed(&mut self, entries: &[TagEntry], tag: Tag) -> FileResult<u64> {
-        let name = tag.name();
-        self.value(entries, tag)?.ok_or_else(|| format!("has no tag {name}; copy or write it again"))
+    fn needed(&mut self, entries: &[TagEntry], tag: Tag) -> Result<u64, TiffPageError> {
+        self.value(entries, tag)?.ok_or_else(|| TiffPageError::NoTag { name: tag.name() })
     }
 
     /// Checks the tags of one page and builds its table of tiles.
-    fn page(&mut self, entries: &[TagEntry]) -> FileResult<Page> {
+    fn page(&mut self, entries: &[TagEntry]) -> Result<Page, TiffPageError> {
         let (width, height) = self.size(entries)?;
         let sample = self.sample(entries)?;
         let (compression, predictor) = self.coding(entries, sample)?;
@@ -187,23 +179,20 @@ impl Reader<'_> {
     }
 
     /// Reads width and height in pixels.
-    fn size(&mut self, entries: &[TagEntry]) -> FileResult<(u64, u64)> {
+    fn size(&mut self, entries: &[TagEntry]) -> Result<(u64, u64), TiffPageError> {
         let width = self.needed(entries, Tag::ImageWidth)?;
         let height = self.needed(entries, Tag::ImageLength)?;
         if width == 0 || height == 0 {
-            return Err(format!("has {width}x{height} pixels, which is empty; copy or write it again"));
+            return Err(TiffPageError::NoPixels { width, height });
         }
         if width > MAX_SIDE || height > MAX_SIDE || width * height > MAX_PIXELS {
-            return Err(format!(
-                "claims {width}x{height} pixels, more than the {MAX_SIDE} a side and {MAX_PIXELS} in all \
-                 that can be read; check whether the file is damaged"
-            ));
+            return Err(TiffPageError::TooManyPixels { width, height });
         }
         Ok((width, height))
     }
 
     /// Reads the sample type, and checks that a pixel has one sample.
-    fn sample(&mut self, entries: &[TagEntry]) -> FileResult<SampleType> {
+    fn sample(&mut self, entries: &[TagEntry]) -> Result<SampleType, TiffPageError> {
         let samples = self.value(entries, Tag::SamplesPerPixel)?.unwrap_or(1);
         let black_is_zero = Photometric::BlackIsZero as u64;
         let photometric = self.value(entries, Tag::PhotometricInterpretation)?.unwrap_or(black_is_zero);
@@ -217,28 +206,23 @@ impl Reader<'_> {
                 Some(Photometric::YCbCr) => "YCbCr colour",
                 None => "of another kind",
             };
-            // some programs take three or four frames for the colours of one
-            let frames = match samples {
-                3 | 4 => format!(", or, if these are {samples} frames, save each of them as a page of grey values"),
-                _ => String::new(),
-            };
-            return Err(format!(
-                "has {samples} sample(s) per pixel ({kind}), expected one grey value per pixel; \
-                 convert it to greyscale{frames}"
-            ));
+            return Err(match samples {
+                3 | 4 => TiffPageError::NotGreyOrFrames { samples, kind },
+                _ => TiffPageError::NotGrey { samples, kind },
+            });
         }
         let format = self.value(entries, Tag::SampleFormat)?.unwrap_or(SampleFormat::Unsigned as u64);
         let bits = self.value(entries, Tag::BitsPerSample)?.unwrap_or(1);
-        known(format, SampleFormat::from_repr).and_then(|format| format.sample(bits)).ok_or_else(|| {
-            format!(
-                "has {bits}-bit samples of format {format}, expected 8-, 16-, 32- or 64-bit integers \
-                 or 16-, 32- or 64-bit floats"
-            )
-        })
+        let sample = known(format, SampleFormat::from_repr).and_then(|format| format.sample(bits));
+        sample.ok_or(TiffPageError::SampleFormat { bits, format })
     }
 
     /// Reads compression and predictor.
-    fn coding(&mut self, entries: &[TagEntry], sample: SampleType) -> FileResult<(TiffCompression, Predictor)> {
+    fn coding(
+        &mut self,
+        entries: &[TagEntry],
+        sample: SampleType,
+    ) -> Result<(TiffCompression, Predictor), TiffPageError> {
         use TiffCompression as Method;
         let number = self.value(entries, Tag::Compression)?.unwrap_or(Method::None as u64);
         let (method, has_predictor, name) = match known(number, Method::from_repr) {
@@ -253,27 +237,22 @@ impl Reader<'_> {
             None => (None, false, ""),
         };
         let Some(compression) = method else {
-            return Err(format!(
-                "is compressed by method {number}{name}, expected none, LZW, deflate, \
-                 Zstandard, PackBits or JPEG of 8-bit data; save it with one of these"
-            ));
+            return Err(TiffPageError::Compression { number, name });
         };
         let none = Predictor::None as u64;
         let number = if has_predictor { self.value(entries, Tag::Predictor)?.unwrap_or(none) } else { none };
         let predictor = known(number, Predictor::from_repr);
         let Some(predictor) = predictor.filter(|&of| of != Predictor::FloatingPoint || sample.is_float()) else {
-            return Err(format!(
-                "has the predictor {number} for {sample} data, which is not known; save it without a predictor"
-            ));
+            return Err(TiffPageError::Predictor { number, sample });
         };
         if compression != Method::None && self.value(entries, Tag::FillOrder)?.unwrap_or(1) != 1 {
-            return Err("is compressed with reversed bits (FillOrder 2); save it again".into());
+            return Err(TiffPageError::ReversedBits);
         }
         Ok((compression, predictor))
     }
 
     /// Reads how a page is divided into tiles, and the offsets of the tiles.
-    fn grid(&mut self, entries: &[TagEntry], width: u64, height: u64) -> FileResult<Grid> {
+    fn grid(&mut self, entries: &[TagEntry], width: u64, height: u64) -> Result<Grid, TiffPageError> {
         let tiled = [Tag::TileWidth, Tag::TileOffsets].iter().any(|&tag| entry_of(entries, tag).is_some());
         let (tile_width, tile_height, offsets, counts, noun) = if tiled {
             let width = self.needed(entries, Tag::TileWidth)?;
@@ -284,14 +263,11 @@ impl Reader<'_> {
             (width, rows.min(height), Tag::StripOffsets, Tag::StripByteCounts, STRIP)
         };
         if tile_width == 0 || tile_height == 0 || tile_width > MAX_SIDE || tile_height > MAX_SIDE {
-            return Err(format!(
-                "has {noun}s of {tile_width}x{tile_height} pixels; save it with strips, or tiles of 16 pixels or more"
-            ));
+            return Err(TiffPageError::TileSize { noun, width: tile_width, height: tile_height });
         }
         let (across, down) = (width.div_ceil(tile_width), height.div_ceil(tile_height));
         let expected = Some(across * down);
-        let offsets =
-            self.values(entries, offsets, expected)?.ok_or(format!("has no {noun} offsets; copy or write it again"))?;
+        let offsets = self.values(entries, offsets, expected)?.ok_or(TiffPageError::NoOffsets { noun })?;
         let counts = self.values(entries, counts, expected)?;
         Ok(Grid { tile_width, tile_height, across, offsets, counts, noun })
     }
@@ -303,33 +279,23 @@ impl Reader<'_> {
         height: u64,
         row_bytes: u64,
         compression: TiffCompression,
-    ) -> FileResult<Vec<TilePlace>> {
+    ) -> Result<Vec<TilePlace>, TiffPageError> {
         let Grid { tile_height, across, noun, .. } = *grid;
         let mut tiles = Vec::with_capacity(grid.offsets.len());
-        for (i, &offset) in grid.offsets.iter().enumerate() {
-            let rows = tile_height.min(height - i as u64 / across * tile_height);
+        for (number, &offset) in grid.offsets.iter().enumerate() {
+            let rows = tile_height.min(height - number as u64 / across * tile_height);
             let whole = rows * row_bytes;
-            let count = grid.counts.as_ref().map_or(0, |c| c[i]);
-            let used = used_bytes(compression, count, whole).map_err(|why| match why {
-                Unusable::Short => format!("{noun} {i} holds {count} bytes, expected {whole}, so the file is damaged; copy or write it again"),
-                Unusable::TooDense => {
-                    format!("{noun} {i} holds {count} bytes, which cannot decompress to {whole}, so the file is damaged; copy or write it again")
-                }
-                Unusable::TooLarge => format!(
-                    "{noun} {i} decompresses to {whole} bytes, more than the {MAX_STRIP} that can be read in one \
-                     piece; save it with more {noun}s"
-                ),
-                Unusable::TooLong => {
-                    format!("{noun} {i} holds {count} bytes for {whole} decompressed ones, so the file is damaged; copy or write it again")
-                }
+            let bytes = grid.counts.as_ref().map_or(0, |counts| counts[number]);
+            let used = used_bytes(compression, bytes, whole).map_err(|why| match why {
+                Unusable::Short => TiffPageError::TileTooShort { noun, number, bytes, expected: whole },
+                Unusable::TooDense => TiffPageError::TileTooDense { noun, number, bytes, whole },
+                Unusable::TooLarge => TiffPageError::TileTooLarge { noun, number, whole },
+                Unusable::TooLong => TiffPageError::TileTooLong { noun, number, bytes, whole },
             })?;
             let end = offset.checked_add(used);
             if offset < 8 || end.is_none_or(|end| end > self.length) {
-                return Err(format!(
-                    "is truncated or damaged: {noun} {i} needs {used} bytes from offset {offset}, \
-                     the file has {}; copy or write it again",
-                    self.length
-                ));
+                let what = format!("{noun} {number}");
+                return Err(TiffPageError::Truncated { what, needed: used, offset, length: self.length });
             }
             tiles.push(TilePlace { offset, bytes: used });
         }
@@ -350,18 +316,14 @@ impl Reader<'_> {
 
     /// Returns the pages of an ImageJ stack above 4 GB, which contains only the header of the first page; the data of
     /// the other pages follow without headers.
-    fn image_j(&self, images: u64, page: Page) -> FileResult<Vec<Page>> {
+    fn image_j(&self, images: u64, page: Page) -> Result<Vec<Page>, TiffPageError> {
         let [TilePlace { offset, bytes }] = *page.tiles else {
-            return Err(format!("is an ImageJ stack of {images} images with a header for only one; save it again"));
+            return Err(TiffPageError::ImageJTiles { images });
         };
         if page.compression != TiffCompression::None
             || images.checked_mul(bytes).and_then(|all| all.checked_add(offset)).is_none_or(|end| end > self.length)
         {
-            return Err(format!(
-                "is truncated: its ImageJ header says {images} images of {bytes} bytes from offset {offset}, \
-                 the file has {}; copy or save it again",
-                self.length
-            ));
+            return Err(TiffPageError::ImageJTruncated { images, bytes, offset, length: self.length });
         }
         let at = |i| Page { tiles: [TilePlace { offset: offset + i * bytes, bytes }].into(), ..page.clone() };
         Ok((0..images).map(at).collect())
@@ -419,15 +381,13 @@ fn used_bytes(compression: TiffCompression, count: u64, whole: u64) -> Result<u6
 }
 
 /// Checks that no two tiles share bytes of the file.
-fn check_apart(tiles: &[TilePlace], noun: &str) -> FileResult<()> {
+fn check_apart(tiles: &[TilePlace], noun: &'static str) -> Result<(), TiffPageError> {
     let apart = |tiles: &[TilePlace]| tiles.windows(2).all(|t| t[0].end() <= t[1].offset);
     if !apart(tiles) {
         let mut ordered = tiles.to_vec();
         ordered.sort_unstable_by_key(|tile| tile.offset);
         if !apart(&ordered) {
-            return Err(format!(
-                "is damaged: some of its {noun}s are at the same place in the file; copy or write it again"
-            ));
+            return Err(TiffPageError::OverlappingTiles { noun });
         }
     }
     Ok(())

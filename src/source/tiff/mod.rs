@@ -1,5 +1,6 @@
 //! TIFF files as input.
 
+mod errors;
 mod find;
 mod glob;
 mod header;
@@ -7,11 +8,12 @@ mod page;
 
 pub(super) use find::{EDF, TIFF, find, present, refuse_archive};
 
-use super::files::{FileResult, FileState, InputFiles, bad, file_name, may_stay_open, open_plain};
+use super::files::{FileState, InputFiles, bad, file_name, may_stay_open, open_plain};
 use super::frames::{Frames, as_f32};
 use super::{SampleType, StoredSamples};
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::remark::Remark;
+use errors::TiffStackError;
 use header::{TiffHeaders, read_pages};
 use page::Page;
 use rayon::prelude::*;
@@ -52,7 +54,7 @@ impl TiffPages {
             pages.extend(found.pages.into_iter().enumerate().map(|(number, page)| (index, number, page)));
         }
         let Some((_, _, first)) = pages.first() else {
-            return Err(bad(flag, Path::new(spec), "contains no pages; name a file or directory that does"));
+            return Err(bad(flag, Path::new(spec), TiffStackError::NoPages));
         };
         remarks.extend(notes.remarks());
         let (size, sample) = ((first.width, first.height), first.sample);
@@ -90,16 +92,18 @@ impl TiffPages {
         };
         let (_, _, page) = &self.pages[odd];
         let others = if self.pages.len() == 2 { "the other is" } else { "the others are" };
-        let (width, height) = self.size;
-        let difference = if (page.width, page.height) == self.size {
-            format!("is {}, {others} {}", page.sample, self.sample)
-        } else {
-            format!("is {}x{}, {others} {width}x{height}", page.width, page.height)
-        };
-        let name = self.name(odd);
-        Err(Error::Input(format!(
-            "{flag}: slice {odd}: {name} {difference}; move it away, or select the files that belong together with a glob"
-        )))
+        let (flag, name, size) = (flag.to_owned(), self.name(odd), (page.width, page.height));
+        let shown = |(width, height)| format!("{width}x{height}");
+        Err(match size == self.size {
+            true => {
+                TiffStackError::OddSample { flag, page: odd, name, sample: page.sample, others, usual: self.sample }
+                    .into()
+            }
+            false => {
+                let (size, usual) = (shown(size), shown(self.size));
+                TiffStackError::OddSize { flag, page: odd, name, size, others, usual }.into()
+            }
+        })
     }
 }
 
@@ -141,7 +145,7 @@ impl Frames for TiffPages {
 
     fn read_rows(&self, frame: usize, rows: Range<usize>, out: &mut [f32]) -> Result<()> {
         let (file, number, page) = &self.pages[frame];
-        self.files.read(*file, |file| page.read_rows(file, rows, out).map_err(|e| format!("page {number}: {e}")))
+        self.files.read(*file, |file| page.read_rows(file, rows, out).map_err(|e| e.in_page(*number)))
     }
 
     fn stored(&self) -> StoredSamples {
@@ -153,7 +157,7 @@ impl Frames for TiffPages {
         if self.stored != (StoredSamples { sample: page.sample, swapped: page.swapped() }) {
             return as_f32(out, |out| self.read_rows(frame, rows, out));
         }
-        self.files.read(*file, |file| page.read_stored(file, rows, out).map_err(|e| format!("page {number}: {e}")))
+        self.files.read(*file, |file| page.read_stored(file, rows, out).map_err(|e| e.in_page(*number)))
     }
 }
 

@@ -3,17 +3,18 @@
 //! Uncompressed rows are read with one positioned read. Compressed strips and tiles are decoded by the `tiff` crate,
 //! each as a TIFF of its own, which keeps the pages of a file independent of each other and the values raw.
 
-use super::FileResult;
+use super::errors::TiffPageError;
 use crate::layout::SampleType;
 use crate::layout::tiff::{
     Directory, Photometric, Predictor, SampleFormat, Tag, TagValue, TiffCompression, TiffForm, TiffKind,
 };
 use crate::source::convert::to_f32;
 use std::fs::File;
-use std::io::Cursor;
+use std::io::{Cursor, ErrorKind};
 use std::ops::Range;
 use std::os::unix::fs::FileExt;
 use std::sync::Arc;
+use tiff::TiffError;
 use tiff::decoder::{Decoder, Limits};
 
 /// Bytes of one positioned read.
@@ -52,7 +53,7 @@ impl TilePlace {
 
 impl Page {
     /// Reads `rows` into `out`, which holds `rows.len() * width` values, row-major.
-    pub fn read_rows(&self, file: &File, rows: Range<usize>, out: &mut [f32]) -> FileResult<()> {
+    pub fn read_rows(&self, file: &File, rows: Range<usize>, out: &mut [f32]) -> Result<(), TiffPageError> {
         let across = self.across();
         let mut buffer = Vec::new();
         for Part { band, within, top } in self.parts(rows) {
@@ -82,7 +83,7 @@ impl Page {
     }
 
     /// Reads `rows` uncompressed, in the sample type of the file, into `out`.
-    pub fn read_stored(&self, file: &File, rows: Range<usize>, out: &mut [u8]) -> FileResult<()> {
+    pub fn read_stored(&self, file: &File, rows: Range<usize>, out: &mut [u8]) -> Result<(), TiffPageError> {
         if self.is_plain() && self.tile_width == self.width {
             return self.read_strips(file, rows, out);
         }
@@ -112,7 +113,7 @@ impl Page {
     }
 
     /// Reads rows of uncompressed strips; strips that are contiguous in the file are read at once.
-    fn read_strips(&self, file: &File, rows: Range<usize>, out: &mut [u8]) -> FileResult<()> {
+    fn read_strips(&self, file: &File, rows: Range<usize>, out: &mut [u8]) -> Result<(), TiffPageError> {
         let mut from = 0;
         let mut run: Option<Range<u64>> = None;
         for Part { band, within, .. } in self.parts(rows) {
@@ -165,7 +166,7 @@ impl Page {
         column: usize,
         buffer: &mut Vec<u8>,
         out: &mut [f32],
-    ) -> FileResult<()> {
+    ) -> Result<(), TiffPageError> {
         let row_bytes = self.row_bytes();
         let step = (PIECE / row_bytes).max(1);
         for (i, out) in out.chunks_mut(step * self.width).enumerate() {
@@ -191,10 +192,10 @@ impl Page {
     }
 
     /// Decompresses the first `rows` rows of one tile, into the byte order of this machine.
-    fn decompress(&self, file: &File, tile: TilePlace, rows: usize) -> FileResult<Vec<u8>> {
+    fn decompress(&self, file: &File, tile: TilePlace, rows: usize) -> Result<Vec<u8>, TiffPageError> {
         let single = self.tile_as_tiff(file, tile, rows)?;
         let mut bytes = vec![0; rows * self.row_bytes()];
-        let damaged = |e| format!("its compressed data is damaged ({e}); copy or write it again");
+        let damaged = |e: TiffError| TiffPageError::CompressedData { error: e.to_string() };
         // the sizes were checked against the size of the file when the header was read
         let mut decoder = Decoder::new(Cursor::new(single)).map_err(damaged)?.with_limits(Limits::unlimited());
         decoder.read_image_bytes(&mut bytes).map_err(damaged)?;
@@ -202,7 +203,7 @@ impl Page {
     }
 
     /// Returns a TIFF of one strip, which consists of the first `rows` rows of a tile, as they are stored.
-    fn tile_as_tiff(&self, file: &File, tile: TilePlace, rows: usize) -> FileResult<Vec<u8>> {
+    fn tile_as_tiff(&self, file: &File, tile: TilePlace, rows: usize) -> Result<Vec<u8>, TiffPageError> {
         let form = TiffForm { kind: TiffKind::Big, big_endian: self.big_endian };
         let start = form.header_bytes();
         let end = start + tile.bytes as usize;
@@ -211,17 +212,13 @@ impl Page {
         let mut single = Vec::with_capacity(at + directory.len());
         single.extend(form.header(at as u64));
         single.resize(end, 0);
-        file.read_exact_at(&mut single[start..], tile.offset)
-            .map_err(|e| format!("cannot be read: {e}; check the disk and the permissions"))?;
+        file.read_exact_at(&mut single[start..], tile.offset).map_err(|error| TiffPageError::Unreadable { error })?;
         if self.compression == TiffCompression::Jpeg {
             let size = jpeg_size(&single[start..]);
             // the last block may extend beyond the last row
             let heights = rows..=self.tile_height.next_multiple_of(16);
             if size.is_none_or(|(w, h, channels)| w != self.tile_width || !heights.contains(&h) || channels != 1) {
-                return Err(
-                    "is damaged: its JPEG data has a different size than its header says; copy or write it again"
-                        .into(),
-                );
+                return Err(TiffPageError::JpegSize);
             }
         }
         single.resize(at, 0);
@@ -267,17 +264,15 @@ struct Part {
 }
 
 /// Fills `out` with bytes of the file from `offset` on.
-fn read_at(file: &File, offset: u64, out: &mut [u8]) -> FileResult<()> {
-    file.read_exact_at(out, offset).map_err(|e| match e.kind() {
-        std::io::ErrorKind::UnexpectedEof => {
-            "became shorter while it was read; run again when nothing writes to it".to_owned()
-        }
-        _ => format!("cannot be read: {e}; check the disk and the permissions"),
+fn read_at(file: &File, offset: u64, out: &mut [u8]) -> Result<(), TiffPageError> {
+    file.read_exact_at(out, offset).map_err(|error| match error.kind() {
+        ErrorKind::UnexpectedEof => TiffPageError::BecameShorter,
+        _ => TiffPageError::Unreadable { error },
     })
 }
 
 /// Reads the bytes `run` of the file to the start of `out`, and returns their number.
-fn read_run(file: &File, run: Range<u64>, out: &mut [u8]) -> FileResult<usize> {
+fn read_run(file: &File, run: Range<u64>, out: &mut [u8]) -> Result<usize, TiffPageError> {
     let count = (run.end - run.start) as usize;
     read_at(file, run.start, &mut out[..count])?;
     Ok(count)

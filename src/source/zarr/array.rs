@@ -1,9 +1,10 @@
 //! Zarr arrays: their metadata and their chunks.
 
-use super::FileResult;
 use super::chunk::StoredChunk;
+use super::errors::ZarrChunkError;
 use super::metadata::json_of;
 use super::shard::Sharding;
+use crate::error::{BoxedError, Result, messages};
 use crate::layout::SampleType;
 use crate::layout::codec::{DecodeBuffers, DecodeError};
 use crate::layout::zarr::{ArrayMetadata, ChunkCodec, ChunkKeys, ZarrVersion, checked, fill_bytes};
@@ -12,6 +13,30 @@ use crate::visible::Shown;
 use std::cmp::Ordering;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
+
+messages! {
+    /// Why an array cannot be read.
+    pub(super) enum ZarrArrayError: Input {
+        NoMetadata => "contains neither zarr.json nor .zarray; expected a Zarr array",
+        Dimensions { shape: String } =>
+            "has the shape {shape}; expected [frame][row][pixel], with one time and one channel before them at most";
+            "write the frames to an array of this shape",
+        Empty { shape: String } =>
+            "has the shape {shape}, and nothing in it or its chunks"; "name another array",
+        TooLarge { shape: String } =>
+            "claims the shape {shape}, more than the {MAX_FRAMES} frames, {MAX_SIDE} a side or {MAX_PIXELS} pixels \
+             that can be read";
+            "check whether it is damaged",
+        UnfitChunks { chunk: Vec<u64>, shape: String } =>
+            "has chunks of {chunk:?}, which do not fit the shape {shape}"; "write it again",
+        LargeChunks { chunk: [usize; 3] } =>
+            "has chunks of {chunk:?}, more than the {MAX_CHUNK} bytes that can be read"; "write it with smaller chunks",
+        TooManyFiles =>
+            "has more than {MAX_FILES} files of chunks"; "write it with larger chunks, or in shards",
+        TooManyChunks => "has more than {MAX_CHUNKS} chunks"; "write it with larger chunks",
+        Unwritten => "has a shape, but no chunk was written"; "copy or write it again",
+    }
+}
 
 /// Largest number of frames.
 const MAX_FRAMES: u64 = 1 << 20;
@@ -51,13 +76,13 @@ impl ZarrArray {
     ///
     /// # Errors
     /// A message about invalid or unsupported metadata, without the path.
-    pub fn open(directory: &Path) -> FileResult<ZarrArray> {
+    pub fn open(directory: &Path) -> Result<ZarrArray, BoxedError> {
         let meta = [ZarrVersion::V3, ZarrVersion::V2].into_iter().find_map(|version| {
             let json = json_of(&directory.join(version.array_file())).transpose()?;
-            Some(json.and_then(|json| ArrayMetadata::parse(&json, version)))
+            Some(json.map_err(BoxedError::from).and_then(|json| Ok(ArrayMetadata::parse(&json, version)?)))
         });
         let Some(meta) = meta.transpose()? else {
-            return Err("contains neither zarr.json nor .zarray; expected a Zarr array".into());
+            return Err(ZarrArrayError::NoMetadata.into());
         };
         let ArrayMetadata { sample, big_endian, codec, .. } = meta;
         let Sides { shape, chunk: of_file, leading } = Sides::checked(&meta.shape, &meta.file)?;
@@ -73,18 +98,14 @@ impl ZarrArray {
         let array = ZarrArray { directory, keys, shape, chunk, sample, big_endian, codec, sharding, fill };
         let bytes = array.chunk.iter().try_fold(sample.bytes() as u64, |n, &side| n.checked_mul(side as u64));
         if bytes.is_none_or(|bytes| bytes > MAX_CHUNK) {
-            return Err(format!(
-                "has chunks of {:?}, more than the {MAX_CHUNK} bytes that can be read; write it with smaller chunks",
-                array.chunk
-            ));
+            return Err(ZarrArrayError::LargeChunks { chunk: array.chunk }.into());
         }
         let product = |counts: [usize; 3]| counts.iter().try_fold(1u64, |n, &count| n.checked_mul(count as u64));
         let files = product(array.file_counts()).filter(|files| *files <= MAX_FILES);
-        let files = files
-            .ok_or(format!("has more than {MAX_FILES} files of chunks; write it with larger chunks, or in shards"))?;
+        let files = files.ok_or(ZarrArrayError::TooManyFiles)?;
         let of_file = sharding.map_or(Some(1), |sharding| product(sharding.chunks));
         if of_file.and_then(|count| count.checked_mul(files)).is_none_or(|count| count > MAX_CHUNKS) {
-            return Err(format!("has more than {MAX_CHUNKS} chunks; write it with larger chunks"));
+            return Err(ZarrArrayError::TooManyChunks.into());
         }
         Ok(array)
     }
@@ -175,7 +196,7 @@ impl ZarrArray {
         frame: usize,
         rows: Range<usize>,
         out: &mut Vec<u8>,
-    ) -> FileResult<()> {
+    ) -> Result<(), ZarrChunkError> {
         let place = self.place_of(frame, &rows);
         out.clear();
         if self.is_encoded() {
@@ -199,7 +220,7 @@ impl ZarrArray {
         rows: Range<usize>,
         used: usize,
         mut put: impl FnMut(usize, &[u8]),
-    ) -> FileResult<()> {
+    ) -> Result<(), ZarrChunkError> {
         let start = self.start_of(stored)?;
         let row_bytes = self.chunk[2] * self.sample.bytes();
         let at_once = (PIECE / row_bytes).clamp(1, rows.len().max(1));
@@ -217,37 +238,42 @@ impl ZarrArray {
     ///
     /// # Errors
     /// The reason why the chunk cannot be read, with the name of the file.
-    pub fn decode(&self, stored: &StoredChunk, wanted: &Range<usize>, buffers: &mut DecodeBuffers) -> FileResult<()> {
+    pub fn decode(
+        &self,
+        stored: &StoredChunk,
+        wanted: &Range<usize>,
+        buffers: &mut DecodeBuffers,
+    ) -> Result<(), ZarrChunkError> {
         let (length, path) = (self.chunk_bytes(), &stored.path);
         let place = stored.place()?;
         buffers.bytes.resize((place.end - place.start).min(self.most_stored()) as usize, 0);
         stored.read(place.start, &mut buffers.bytes)?;
-        let failed = |e: DecodeError| format!("chunk {} {e}", path.shown());
+        let damaged = |error: DecodeError| ZarrChunkError::Damaged { path: path.shown(), error };
         if self.codec.checksum {
-            let body = checked(&buffers.bytes).map_err(failed)?.len();
+            let body = checked(&buffers.bytes).map_err(damaged)?.len();
             buffers.bytes.truncate(body);
         }
         match self.codec.compressor {
-            Some(compressor) => buffers.decompress(compressor, length, wanted).map_err(failed),
+            Some(compressor) => buffers.decompress(compressor, length, wanted).map_err(damaged),
             None => self.check_length(buffers.bytes.len() as u64, path),
         }
     }
 
     /// Returns the offset of an uncompressed chunk in its file after checking its length.
-    fn start_of(&self, stored: &StoredChunk) -> FileResult<u64> {
+    fn start_of(&self, stored: &StoredChunk) -> Result<u64, ZarrChunkError> {
         let place = stored.place()?;
         self.check_length(place.end - place.start, &stored.path)?;
         Ok(place.start)
     }
 
-    fn check_length(&self, found: u64, path: &Path) -> FileResult<()> {
+    fn check_length(&self, found: u64, path: &Path) -> Result<(), ZarrChunkError> {
         let (path, length) = (path.shown(), self.chunk_bytes() as u64);
-        let found = match found.cmp(&length) {
+        let compared = match found.cmp(&length) {
             Ordering::Equal => return Ok(()),
             Ordering::Greater => "more",
             Ordering::Less => "fewer",
         };
-        Err(format!("chunk {path} is damaged: it has {found} bytes than its {length}; copy or write it again"))
+        Err(ZarrChunkError::Length { path, compared, length })
     }
 }
 
@@ -261,29 +287,23 @@ struct Sides {
 
 impl Sides {
     /// Returns the sides that metadata list, if they can be read.
-    fn checked(shape: &[u64], chunk: &[u64]) -> FileResult<Sides> {
+    fn checked(shape: &[u64], chunk: &[u64]) -> Result<Sides, ZarrArrayError> {
         let text = shape.iter().map(u64::to_string).collect::<Vec<_>>().join("x");
         let leading = shape.len().saturating_sub(3);
         if shape.len() < 3 || shape.len() > 5 || chunk.len() != shape.len() || shape[..leading].iter().any(|&n| n != 1)
         {
-            return Err(format!(
-                "has the shape {text}; expected [frame][row][pixel], with one time and one channel before them at most; \
-                 write the frames to an array of this shape"
-            ));
+            return Err(ZarrArrayError::Dimensions { shape: text });
         }
         let [frames, height, width] = [shape[leading], shape[leading + 1], shape[leading + 2]];
         if shape.contains(&0) || chunk.contains(&0) {
-            return Err(format!("has the shape {text}, and nothing in it or its chunks; name another array"));
+            return Err(ZarrArrayError::Empty { shape: text });
         }
         if frames > MAX_FRAMES || height > MAX_SIDE || width > MAX_SIDE || height * width > MAX_PIXELS {
-            return Err(format!(
-                "claims the shape {text}, more than the {MAX_FRAMES} frames, {MAX_SIDE} a side or {MAX_PIXELS} pixels \
-                 that can be read; check whether it is damaged"
-            ));
+            return Err(ZarrArrayError::TooLarge { shape: text });
         }
         // a chunk has one element along a leading dimension, as the dimension has
         if chunk[..leading].iter().any(|&n| n != 1) || chunk.iter().any(|&n| n > MAX_CHUNK) {
-            return Err(format!("has chunks of {chunk:?}, which do not fit the shape {text}; write it again"));
+            return Err(ZarrArrayError::UnfitChunks { chunk: chunk.to_vec(), shape: text });
         }
         let three = |list: &[u64]| std::array::from_fn(|side| list[leading + side] as usize);
         Ok(Sides { shape: three(shape), chunk: three(chunk), leading })

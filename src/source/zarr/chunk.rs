@@ -1,6 +1,6 @@
 //! Files of chunks.
 
-use super::FileResult;
+use super::errors::ZarrChunkError;
 use crate::files::open_regular;
 use crate::visible::Shown;
 use std::fs::File;
@@ -27,20 +27,20 @@ impl StoredChunk {
         Ok(StoredChunk { file: open_regular(&path)?, path, bytes: None })
     }
 
-    fn failed<T>(&self, e: &io::Error) -> FileResult<T> {
-        Err(format!("chunk {} cannot be read: {e}; check the path and the permissions", self.path.shown()))
+    fn unreadable(&self, error: io::Error) -> ZarrChunkError {
+        ZarrChunkError::Unreadable { path: self.path.shown(), error }
     }
 
     /// Returns the range of bytes of the chunk in the file.
-    pub(super) fn place(&self) -> FileResult<Range<u64>> {
+    pub(super) fn place(&self) -> Result<Range<u64>, ZarrChunkError> {
         match &self.bytes {
             Some(bytes) => Ok(bytes.clone()),
-            None => self.file.metadata().map_or_else(|e| self.failed(&e), |meta| Ok(0..meta.len())),
+            None => Ok(0..self.file.metadata().map_err(|e| self.unreadable(e))?.len()),
         }
     }
 
     /// Reads bytes from an offset of the file on.
-    pub(super) fn read(&self, offset: u64, out: &mut [u8]) -> FileResult<()> {
-        self.file.read_exact_at(out, offset).or_else(|e| self.failed(&e))
+    pub(super) fn read(&self, offset: u64, out: &mut [u8]) -> Result<(), ZarrChunkError> {
+        self.file.read_exact_at(out, offset).map_err(|e| self.unreadable(e))
     }
 }

@@ -2,6 +2,7 @@
 
 mod array;
 mod chunk;
+mod errors;
 mod metadata;
 mod shard;
 
@@ -11,14 +12,16 @@ pub use metadata::{attributes, is_zarr};
 
 use super::chunk_memory::{ChunkMemory, ChunkSizes};
 use super::convert::to_f32;
-use super::files::{FileResult, FileState, bad, open_plain};
+use super::files::{FileState, bad, open_plain};
 use super::frames::{Frames, as_f32};
 use super::{SampleType, StoredSamples};
-use crate::error::{Error, Result};
+use crate::error::{BoxedError, Error, Result};
 use crate::layout::codec::DecodeBuffers;
 use crate::layout::zarr::ShardIndex;
 use crate::remark::Remark;
 use crate::visible::Shown;
+use array::ZarrArrayError;
+use errors::ZarrChunkError;
 use metadata::array_of;
 use rayon::prelude::*;
 use std::ops::Range;
@@ -66,7 +69,7 @@ impl ZarrFrames {
     /// # Errors
     /// [`Error::Input`](crate::error::Error::Input) when it is not Zarr, or has something that cannot be read.
     pub fn open(path: &Path, flag: &str, memory: u64) -> Result<ZarrFrames> {
-        let array = array_of(path).and_then(|array| ZarrArray::open(&array)).map_err(|e| bad(flag, path, e))?;
+        let array = opened(path).map_err(|e| bad(flag, path, e))?;
         let counts = array.file_counts();
         let files: usize = counts.iter().product();
         let state = |number: usize| {
@@ -76,7 +79,7 @@ impl ZarrFrames {
         let states = (0..files).into_par_iter().map(state).collect::<Result<Vec<_>>>()?;
         let missing = states.iter().filter(|state| state.is_none()).count();
         if missing == files {
-            return Err(bad(flag, path, "has a shape, but no chunk was written; copy or write it again"));
+            return Err(bad(flag, path, ZarrArrayError::Unwritten));
         }
         let what = if array.sharding.is_some() { "shards" } else { "chunks" };
         let remarks = match missing {
@@ -94,12 +97,12 @@ impl ZarrFrames {
         Ok(ZarrFrames { flag, array, files, states, indexes, memory, remarks })
     }
 
-    fn bad(&self, why: String) -> Error {
-        bad(&self.flag, &self.files[0], why)
+    fn bad(&self, error: ZarrChunkError) -> Error {
+        bad(&self.flag, &self.files[0], error)
     }
 
     fn changed(&self, path: &Path) -> Error {
-        self.bad(format!("chunk {} has changed since this run began; run again", path.shown()))
+        self.bad(ZarrChunkError::Changed { path: path.shown() })
     }
 
     /// Returns the place of a chunk, if it was written.
@@ -124,7 +127,7 @@ impl ZarrFrames {
     }
 
     /// Calls `read` with the file of a chunk, and checks that the file has not changed.
-    fn read<T>(&self, place: &ZarrPlace, read: impl FnOnce(&StoredChunk) -> FileResult<T>) -> Result<T> {
+    fn read<T>(&self, place: &ZarrPlace, read: impl FnOnce(&StoredChunk) -> Result<T, ZarrChunkError>) -> Result<T> {
         let ZarrPlace { file: number, path, bytes } = place;
         let (file, _) = open_plain(path, &self.flag)?;
         let stored = StoredChunk { file, path: path.clone(), bytes: bytes.clone() };
@@ -188,6 +191,11 @@ impl ZarrFrames {
             chunk[wanted.clone()].chunks_exact(row_bytes).zip(rows).for_each(|(bytes, row)| put(row, &bytes[..used]));
         })
     }
+}
+
+/// Opens the array of a directory of Zarr.
+fn opened(path: &Path) -> Result<ZarrArray, BoxedError> {
+    ZarrArray::open(&array_of(path)?)
 }
 
 /// Returns the sizes for which memory for the chunks of an array is made; `states` are those of its files.

@@ -1,11 +1,20 @@
 //! Files of a sharded array, which contain several chunks and an index of their places.
 
-use super::FileResult;
 use super::chunk::StoredChunk;
+use super::errors::ZarrChunkError;
+use crate::error::messages;
 use crate::layout::zarr::{ShardIndex, ShardIndexForm};
 use crate::visible::Shown;
 use std::fmt;
 use std::os::unix::fs::FileExt;
+
+messages! {
+    /// Why the files of a sharded array cannot be read.
+    pub enum ZarrShardingError: Input {
+        Uneven { file: [usize; 3], chunk: [usize; 3] } =>
+            "has shards of {file:?}, no multiples of its chunks of {chunk:?}"; "write the array again",
+    }
+}
 
 /// Layout of the files of a sharded array, and storage of their indexes.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -30,11 +39,9 @@ impl Sharding {
     ///
     /// # Errors
     /// A message about files that do not consist of whole chunks, without the path of the array.
-    pub fn new(index: ShardIndexForm, file: [usize; 3], chunk: [usize; 3]) -> FileResult<Sharding> {
+    pub fn new(index: ShardIndexForm, file: [usize; 3], chunk: [usize; 3]) -> Result<Sharding, ZarrShardingError> {
         if (0..3).any(|side| file[side] % chunk[side] != 0) {
-            return Err(format!(
-                "has shards of {file:?}, no multiples of its chunks of {chunk:?}; write the array again"
-            ));
+            return Err(ZarrShardingError::Uneven { file, chunk });
         }
         Ok(Sharding { chunks: std::array::from_fn(|side| file[side] / chunk[side]), index })
     }
@@ -50,17 +57,15 @@ impl Sharding {
     ///
     /// # Errors
     /// The reason why it cannot be read, with the name of the file.
-    pub fn index(&self, StoredChunk { file, path, .. }: &StoredChunk) -> FileResult<ShardIndex> {
-        let bad = |why: &str| format!("shard {} {why}", path.shown());
-        let read = |e: std::io::Error| bad(&format!("cannot be read: {e}; check the path and the permissions"));
-        let length = file.metadata().map_err(read)?.len();
-        let place = self
-            .index
-            .place(self.chunks.iter().product(), length)
-            .ok_or_else(|| bad("is damaged: it is too short for its index; copy or write it again"))?;
+    pub fn index(&self, StoredChunk { file, path, .. }: &StoredChunk) -> Result<ShardIndex, ZarrChunkError> {
+        let unreadable = |error: std::io::Error| ZarrChunkError::UnreadableShard { path: path.shown(), error };
+        let length = file.metadata().map_err(unreadable)?.len();
+        let place = self.index.place(self.chunks.iter().product(), length);
+        let place = place.ok_or_else(|| ZarrChunkError::ShortShard { path: path.shown() })?;
         let mut bytes = vec![0; (place.end - place.start) as usize];
-        file.read_exact_at(&mut bytes, place.start).map_err(read)?;
-        self.index.parse(&bytes, length).map_err(|e| bad(&e.to_string()))
+        file.read_exact_at(&mut bytes, place.start).map_err(unreadable)?;
+        let index = self.index.parse(&bytes, length);
+        index.map_err(|error| ZarrChunkError::DamagedShard { path: path.shown(), error })
     }
 }
 

@@ -15,12 +15,26 @@ mod tests;
 
 use super::{Counts, Data, DeviceSinogramStep, Ready, RowSteps, SinogramStep, Step, StepFlags};
 use crate::device::{Session, SinogramBatch, SinogramShape};
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, messages};
 use columns::PAD;
 use profile::Smooth;
 use serde_with::{DeserializeFromStr, SerializeDisplay};
 use std::fmt;
 use std::str::FromStr;
+
+messages! {
+    /// What is wrong with `--stripes`.
+    enum StripesError: Usage {
+        UnknownMethod { method: String, methods: String } => "--stripes: `{method}` is not one of {methods}",
+        NotAParameter { method: String, text: String } =>
+            "--stripes {method}: `{text}` is not key=value"; "write parameters like wavelet:level=5,sigma=2",
+        GivenTwice { method: String, key: String } => "--stripes {method}: {key} is given twice"; "give it once",
+        UnknownParameter { method: String, key: String, known: String } =>
+            "--stripes {method}: unknown parameter `{key}`"; "use {known}",
+        BadValue { method: String, key: &'static str, text: String, expected: String } =>
+            "--stripes {method}: {key}={text}: expected {expected}",
+    }
+}
 
 /// A method with its parameters. Sizes are odd numbers of bins.
 #[derive(Clone, Copy, Debug, PartialEq, SerializeDisplay, DeserializeFromStr)]
@@ -203,12 +217,10 @@ impl<'a> MethodParameters<'a> {
         let mut parameters: Vec<(&str, &str)> = Vec::new();
         for part in list.split(',').filter(|_| text.contains(':')) {
             let Some((key, value)) = part.split_once('=') else {
-                return Err(Error::usage(format!(
-                    "--stripes {method}: `{part}` is not key=value; write parameters like wavelet:level=5,sigma=2"
-                )));
+                return Err(StripesError::NotAParameter { method: method.into(), text: part.into() }.into());
             };
             if parameters.iter().any(|(other, _)| *other == key.trim()) {
-                return Err(Error::usage(format!("--stripes {method}: {} is given twice; give it once", key.trim())));
+                return Err(StripesError::GivenTwice { method: method.into(), key: key.trim().into() }.into());
             }
             parameters.push((key.trim(), value.trim()));
         }
@@ -222,11 +234,13 @@ impl<'a> MethodParameters<'a> {
             return Ok(None);
         };
         let (_, text) = self.parameters.remove(place);
-        text.parse()
-            .ok()
-            .filter(valid)
-            .map(Some)
-            .ok_or_else(|| Error::usage(format!("--stripes {}: {key}={text}: expected {expected}", self.method)))
+        match text.parse().ok().filter(valid) {
+            Some(value) => Ok(Some(value)),
+            None => {
+                let (method, text, expected) = (self.method.into(), text.into(), expected.into());
+                Err(StripesError::BadValue { method, key, text, expected }.into())
+            }
+        }
     }
 
     fn size(&mut self, key: &'static str, default: usize) -> Result<usize> {
@@ -252,11 +266,10 @@ impl<'a> MethodParameters<'a> {
     fn end(self) -> Result<()> {
         match self.parameters.first() {
             None => Ok(()),
-            Some((key, _)) => Err(Error::usage(format!(
-                "--stripes {}: unknown parameter `{key}`; use {}",
-                self.method,
-                self.known.join(", ")
-            ))),
+            Some((key, _)) => {
+                let (method, key, known) = (self.method.into(), (*key).into(), self.known.join(", "));
+                Err(StripesError::UnknownParameter { method, key, known }.into())
+            }
         }
     }
 }
@@ -301,7 +314,7 @@ impl FromStr for Stripes {
             }
             "mean" => Stripes::Mean { sigma: given.positive("sigma", 1000.0, 15.0)?, blocks: given.blocks()? },
             other => {
-                return Err(Error::usage(format!("--stripes: `{other}` is not one of {}", NAMES.join(", "))));
+                return Err(StripesError::UnknownMethod { method: other.into(), methods: NAMES.join(", ") }.into());
             }
         };
         given.end()?;

@@ -1,5 +1,7 @@
 //! Paths of the datasets of an output, and opening of its files with the library.
 
+use super::errors::Hdf5OutputError;
+use crate::sink::volume::errors::invalid;
 use crate::source::hdf5::dataset;
 use hdf5_metno::types::VarLenUnicode;
 use hdf5_metno::{Dataset, File};
@@ -29,15 +31,10 @@ pub(super) fn other(error: hdf5_metno::Error) -> io::Error {
     io::Error::other(error.to_string())
 }
 
-/// Returns an error about invalid contents of a file.
-pub(super) fn invalid(why: &str) -> io::Error {
-    io::Error::new(io::ErrorKind::InvalidData, why)
-}
-
 /// Returns the offset of the values of a dataset in its file.
 pub(super) fn offset(dataset: &Dataset) -> io::Result<u64> {
     let offset = dataset.offset();
-    offset.ok_or_else(|| invalid("has a dataset that is not contiguous; choose another --output"))
+    offset.ok_or_else(|| invalid(Hdf5OutputError::NotContiguous))
 }
 
 /// Opens a file that this program may just have closed. A process that the program is starting at this moment holds the

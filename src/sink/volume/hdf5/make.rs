@@ -1,5 +1,6 @@
 //! Creation of files without slices by the library.
 
+use super::errors::Hdf5OutputError;
 use super::file::{
     DATA_PATH, DESCRIPTION_PATH, MARKS_PATH, NUMBERS_PATH, PART_DATA_PATH, PART_OFFSETS_PATH, PLACES_PATH,
     RUN_FILE_PATH, offset, other,
@@ -17,15 +18,18 @@ use hdf5_metno::{Dataset, File, Group, H5Type, Location, SliceOrIndex};
 use std::io;
 use std::path::Path;
 
+/// Converts a text to one of the library, which cannot hold NUL characters.
+fn without_nul(text: &str) -> hdf5_metno::Result<VarLenUnicode> {
+    text.parse().map_err(|_| hdf5_metno::Error::from(Hdf5OutputError::NulCharacter.to_string()))
+}
+
 fn text(location: &Location, name: &str, value: &str) -> hdf5_metno::Result<()> {
-    let value: VarLenUnicode =
-        value.parse().map_err(|_| hdf5_metno::Error::from("a text contains a NUL character; remove it"))?;
+    let value = without_nul(value)?;
     location.new_attr::<VarLenUnicode>().create(name)?.write_scalar(&value)
 }
 
 fn text_dataset(file: &File, name: &str, value: &str) -> hdf5_metno::Result<()> {
-    let value: VarLenUnicode =
-        value.parse().map_err(|_| hdf5_metno::Error::from("a text contains a NUL character; remove it"))?;
+    let value = without_nul(value)?;
     file.new_dataset::<VarLenUnicode>().create(name)?.write_scalar(&value)
 }
 
@@ -168,7 +172,7 @@ pub(super) fn make(
         }
     };
     text_dataset(&file, "/entry/reconstruction/program", &description.software)?;
-    let json = serde_json::to_string(description).map_err(|e| hdf5_metno::Error::from(e.to_string().as_str()))?;
+    let json = serde_json::to_string(description).map_err(|e| hdf5_metno::Error::from(e.to_string()))?;
     text_dataset(&file, DESCRIPTION_PATH, &json)?;
     text_dataset(&file, RUN_FILE_PATH, run_file)?;
     drop((data, marks));

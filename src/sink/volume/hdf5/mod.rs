@@ -5,12 +5,14 @@
 //! without the library. Compressed slices are chunks, which all threads append; the index of the chunks is written at
 //! the end.
 
+mod errors;
 mod file;
 mod make;
 mod open;
 
 use super::container::{Container, OpenVolume};
 use super::description::VolumeDescription;
+use super::errors::invalid;
 use super::marks::Marks;
 use super::parts::{PartDirectories, part_name, slices_of_part};
 use super::paths::{remove, unfinished, volume_lock};
@@ -20,9 +22,10 @@ use crate::sink::compression::Compression;
 use crate::sink::existing::Origin;
 use crate::sink::request::OutputRequest;
 use crate::source::hdf5::{Hdf5Reading, examine, is_hdf5};
+use errors::Hdf5OutputError;
 use file::{
-    DATA_PATH, DESCRIPTION_PATH, MARKS_PATH, PART_OFFSETS_PATH, PLACES_PATH, RUN_FILE_PATH, invalid, offset,
-    open_closed, other, own_dataset, text_of,
+    DATA_PATH, DESCRIPTION_PATH, MARKS_PATH, PART_OFFSETS_PATH, PLACES_PATH, RUN_FILE_PATH, offset, open_closed, other,
+    own_dataset, text_of,
 };
 use make::{PartFiles, make, make_part};
 use open::{OpenHdf5, is_same};
@@ -64,7 +67,7 @@ impl Contents {
             Some(parts) => {
                 let offsets = own_dataset(&file, PART_OFFSETS_PATH)?;
                 if !(1..=description.slices.len()).contains(&parts) || offsets.size() != parts {
-                    return Err(invalid("does not say where its parts are; run again without --resume"));
+                    return Err(invalid(Hdf5OutputError::PartPlaces));
                 }
                 offsets.read_raw().map_err(other)?
             }
@@ -99,7 +102,7 @@ impl Hdf5File {
             open_regular(path)?;
             let file = OpenOptions::new().read(true).write(write).open(path)?;
             let long_enough = end.is_some_and(|end| file.metadata().is_ok_and(|meta| meta.len() >= end));
-            long_enough.then_some(file).ok_or_else(|| invalid("is shorter than its slices; run again without --resume"))
+            long_enough.then_some(file).ok_or_else(|| invalid(Hdf5OutputError::TooShort))
         };
         let (slices, parts) = (description.slices.len(), data.len());
         let paths = self.data_paths(path, &description);
@@ -184,7 +187,7 @@ impl Container for Hdf5File {
 
     fn make(&self, path: &Path, description: &VolumeDescription, run_file: &str) -> io::Result<()> {
         if description.compression != Compression::None && u32::try_from(description.slice_bytes()).is_err() {
-            return Err(invalid("cannot hold compressed slices of 4 GiB or more; use --compression none"));
+            return Err(invalid(Hdf5OutputError::LargeSlices));
         }
         let slices = description.slices.len();
         let (places, data) = match description.parts {

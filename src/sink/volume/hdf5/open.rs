@@ -1,12 +1,14 @@
 //! Open files, whose slices are read and written without the library.
 
-use super::file::{DATA_PATH, PART_DATA_PATH, invalid, open_closed, own_dataset};
+use super::errors::Hdf5OutputError;
+use super::file::{DATA_PATH, PART_DATA_PATH, open_closed, own_dataset};
 use crate::layout::codec::{DecodeBuffers, Pipeline, shuffled};
 use crate::layout::hdf5::index::tree_address;
 use crate::layout::hdf5::{ChunkTree, StoredFrame, Superblock, UNDEFINED};
 use crate::sink::page::EncodedPage;
 use crate::sink::volume::container::{OpenVolume, WrittenSlices};
 use crate::sink::volume::description::VolumeDescription;
+use crate::sink::volume::errors::invalid;
 use crate::sink::volume::marks::Marks;
 use crate::sink::volume::space::SliceSpace;
 use rayon::prelude::*;
@@ -60,15 +62,15 @@ impl OpenHdf5 {
         let (stored, in_file) = (u64::from(bytes), file.metadata()?.len());
         if offset.checked_add(stored).is_none_or(|end| end > in_file) || length as u64 > stored.saturating_mul(DEFLATES)
         {
-            return Err(invalid("has a slice of an impossible length; run again"));
+            return Err(invalid(Hdf5OutputError::StoredLength));
         }
         let mut buffers = DecodeBuffers::default();
         buffers.bytes.resize(bytes as usize, 0);
         file.read_exact_at(&mut buffers.bytes, offset)?;
         let pipeline = Pipeline::shuffled(self.description.dtype.bytes());
-        let pipeline = pipeline.ok_or_else(|| invalid("has samples of no size; run again without --resume"))?;
+        let pipeline = pipeline.ok_or_else(|| invalid(Hdf5OutputError::NoSampleSize))?;
         let decoded = pipeline.decode(0, &mut buffers, length, &(0..length));
-        decoded.map_err(|e| invalid(&format!("slice {place} {e}")))?;
+        decoded.map_err(|e| invalid(Hdf5OutputError::Slice { place, error: e.into() }))?;
         Ok(buffers.bytes)
     }
 
@@ -84,7 +86,7 @@ impl OpenHdf5 {
         let file = open_closed(&self.paths[part])?;
         let header = vds_sys::header_address(&own_dataset(&file, name)?);
         let address = header.and_then(|header| tree_address(&self.files[part].0, header));
-        address.ok_or_else(|| invalid("has no dataset with chunks; run again without --resume"))
+        address.ok_or_else(|| invalid(Hdf5OutputError::NoChunks))
     }
 
     /// Writes the chunk index of a part.
@@ -108,7 +110,7 @@ impl OpenHdf5 {
         let end = slices.end(part)?;
         let in_file = file.metadata()?.len();
         let start = end.checked_sub(ChunkTree::bytes(frames.len())).filter(|_| end <= in_file);
-        let start = start.ok_or_else(|| invalid("has an index at an impossible place; run again without --resume"))?;
+        let start = start.ok_or_else(|| invalid(Hdf5OutputError::IndexPlace))?;
         write_tree(&ChunkTree::new(&frames, start), &self.files[part].0, start, address)?;
         Ok(Some(start..end))
     }
@@ -165,7 +167,7 @@ fn write_tree(tree: &ChunkTree, file: &fs::File, start: u64, place: u64) -> io::
     let mut first = [0; Superblock::BYTES];
     file.read_exact_at(&mut first, 0)?;
     if Superblock::parse(&first).version != 0 {
-        return Err(io::Error::other("has a superblock that is not of version 0; run again without --resume"));
+        return Err(io::Error::other(Hdf5OutputError::Superblock));
     }
     file.write_all_at(&tree.nodes, start)?;
     file.write_all_at(&(start + tree.nodes.len() as u64).to_le_bytes(), Superblock::END)?;

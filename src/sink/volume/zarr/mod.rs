@@ -7,6 +7,7 @@ mod planes;
 
 use super::container::{Container, OpenVolume};
 use super::description::VolumeDescription;
+use super::errors::{VolumeError, invalid};
 use super::marks::{MARK_BYTES, Marks};
 use super::paths::remove;
 use crate::files::{directory, name_of_temporary, read_text, temporary_path};
@@ -20,7 +21,7 @@ use crate::sink::compression::Compression;
 use crate::sink::existing::Origin;
 use crate::sink::request::{OmeZarr, OutputRequest};
 use crate::source::zarr::{ZarrArray, attributes, is_zarr};
-use planes::{OpenZarr, invalid};
+use planes::OpenZarr;
 use serde_json::{Value, json};
 use std::fs::{self, OpenOptions};
 use std::io;
@@ -207,9 +208,7 @@ impl Container for ZarrDirectory {
             *shape != array.shape || array.chunk[0] != 1 || array.sharding.is_some()
         };
         if levels(&description).iter().zip(&arrays).any(differs) {
-            return Err(invalid(
-                "has levels with other shapes than its description says; run again without --resume".into(),
-            ));
+            return Err(invalid(VolumeError::OtherLevels));
         }
         let file = marks_file(path, &description);
         let marks = Marks::new(OpenOptions::new().read(true).write(write).open(file)?, 0);

@@ -7,6 +7,7 @@ use crate::sink::compression::Compression;
 use crate::sink::page::EncodedPage;
 use crate::sink::volume::container::{OpenVolume, WrittenSlices};
 use crate::sink::volume::description::VolumeDescription;
+use crate::sink::volume::errors::invalid;
 use crate::sink::volume::marks::{Mark, Marks};
 use crate::source::to_f32;
 use crate::source::zarr::{StoredChunk, ZarrArray};
@@ -186,10 +187,6 @@ impl OpenZarr {
         }
         Ok(())
     }
-}
-
-pub(super) fn invalid(why: String) -> io::Error {
-    io::Error::new(io::ErrorKind::InvalidData, why)
 }
 
 /// Copies a chunk out of the samples of a plane; samples beyond the plane are 0.

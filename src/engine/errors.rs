@@ -1,0 +1,35 @@
+//! Errors and warnings of a run and its devices.
+
+use crate::error::messages;
+
+messages! {
+    /// Why nothing is left of the host's memory for a run.
+    pub(super) enum HostBudgetError: Usage {
+        CachedTooLarge { all: String, cached: String } =>
+            "--memory: {all} is not enough: chunks of the input that are decoded or kept take {cached}"; "give more",
+    }
+}
+
+messages! {
+    /// Why a stage does not start.
+    pub(super) enum StageError: Memory {
+        NoThreads { what: String, error: String } =>
+            "cannot start the threads that {what}: {error}";
+            "allow more threads (ulimit -u), or fewer with RAYON_NUM_THREADS",
+    }
+}
+
+messages! {
+    /// Why a run ends before it has begun.
+    pub(super) enum WaitError: Interrupted {
+        Stopped => "interrupted while waiting for files, nothing was written"; "run again",
+    }
+}
+
+messages! {
+    /// Which of several devices does not take part; its error says what to do.
+    pub(super) enum LostDeviceWarning: Warning {
+        NotUsed { label: String, error: String } => "{label} is not used, others do its share: {error}",
+        Failed { label: String, error: String } => "{label} failed, other devices take over its slices: {error}",
+    }
+}

@@ -1,0 +1,104 @@
+//! Errors and warnings of the steps.
+
+use crate::error::messages;
+
+messages! {
+    /// What is wrong with the flag of a step.
+    pub(super) enum StepFlagError: Usage {
+        OfProjections { flag: String } => "--{flag}: works on projections"; "give --projections or --hdf5",
+        AirWithoutLight { flats: &'static str } =>
+            "--normalize-air: divides transmissions"; "it needs {flats} or --minus-log",
+        MalformedAir { text: String } =>
+            "--normalize-air: `{text}` is neither LEFT,RIGHT, bins of which one may be 0, nor X,Y,W,H in pixels",
+        AirRegionOfSinograms =>
+            "--normalize-air: X,Y,W,H is a region of projections"; "give --projections or --hdf5",
+        AirSidesOutside { left: usize, right: usize, bins: usize, rows: usize } =>
+            "--normalize-air: {left} and {right} bins do not fit into projections of {bins}x{rows}";
+            "give a part of them",
+        AirRegionOutside { x: usize, y: usize, width: usize, height: usize, bins: usize, rows: usize } =>
+            "--normalize-air: {width}x{height} pixels at {x},{y} do not fit into projections of {bins}x{rows}";
+            "give a part of them",
+        ScaleWithoutDarks => "--dark-scale: needs --darks, whose level it scales",
+        NoDarkFields => "--dark-scale: there are no dark fields to scale"; "give --darks",
+        ScaleOutside { scale: f64 } => "--dark-scale: {scale} is not a factor, 0 to 1e6",
+        MalformedOutliers { text: String, largest: usize } =>
+            "--remove-outliers: `{text}` is not SIZE,THRESHOLD or SIZE,THRESHOLD,both";
+            "give an odd number of pixels, 3 to {largest}, and counts from 0 on",
+        MalformedTilt { text: String } => "--tilt: `{text}` is not a number of degrees, such as 0.25, or auto",
+        TiltOutside { flag: String, degrees: f64, most: f64 } =>
+            "{flag}: {degrees} is not within -{most}..{most} degrees"; "rotate the projections beforehand",
+    }
+}
+
+messages! {
+    /// What is wrong with the flags of the phase filter.
+    pub(super) enum PhaseError: Usage {
+        UnknownFilter { name: String } => "--phase: `{name}` is not one of paganin",
+        WithoutPhase { flag: &'static str } => "{flag}: belongs to --phase paganin, which is missing",
+        MissingFlags { missing: String } =>
+            "--phase: also needs {missing}: energy in keV, lengths with units such as 50mm and 0.65um, ratio \
+             delta / beta",
+        MissingFlag { flag: &'static str, what: &'static str } => "--phase: also needs {flag}: {what}",
+        NoDistance => "--phase: also needs --distance from sample to detector, such as 50mm",
+        NoPixelSize => "--phase: also needs --pixel-size with its unit, such as 0.65um",
+        NotPositive { flag: &'static str, value: f64, what: &'static str } =>
+            "{flag}: {value} is not {what} above 0"; "give a larger number",
+        NoUnit { length: String } => "--distance: `{length}` has no unit"; "write it like 50mm or 0.05m",
+        TooLong { length: f64, most: f64 } =>
+            "--phase: energy, distance, pixel size and ratio give a filter of {length:.3e} pixels, more than {most}";
+            "check their units",
+        MalformedUnsharp { text: String } =>
+            "--unsharp: `{text}` is not SIGMA,AMOUNT"; "give pixels above 0 and a factor from 0 on, both up to 1000",
+    }
+}
+
+messages! {
+    /// Why projections cannot be corrected.
+    pub(super) enum FieldError: Input {
+        NoMemory { flats: String, width: usize, height: usize, needed: String, free: String } =>
+            "{flats}: flats and darks of {width}x{height} need {needed} of memory, but {free} is free";
+            "free some, or bin with --binning",
+        OtherSize { stack: String, width: usize, height: usize, bins: usize, rows: usize } =>
+            "{stack}: its frames are {width}x{height}, the projections {bins}x{rows}";
+            "both must have the same size and detector region",
+        NotBrighter { flats: String, flat: f64, darks: String, dark: f64 } =>
+            "{flats}: the flat fields, with a mean of {flat:.1}, are not brighter than the dark fields, {dark:.1}, of \
+             {darks}: they are exchanged, or not those of this scan";
+            "exchange them, or give those of the scan",
+        NotBrighterThanScaled { flats: String, flat: f64, darks: String, dark: f64, scale: f32 } =>
+            "{flats}: the flat fields, with a mean of {flat:.1}, are not brighter than the dark fields, {dark:.1}, of \
+             {darks}: they are exchanged, or not those of this scan";
+            "exchange them, or give those of the scan, or give another --dark-scale than {scale}",
+        NoLight { dead: u64, all: u64 } =>
+            "the flat fields are not above the dark fields in {dead} of {all} pixels of the rows to reconstruct, so \
+             more than half of all values would be replaced";
+            "check that --flats and --darks are those of this scan, or choose rows in the beam with --rows",
+        MostReplaced { replaced: u64, values: u64, non_positive: u64, dead: u64, non_finite: u64 } =>
+            "{replaced} of {values} values were replaced, which is more than half: {non_positive} transmissions at or \
+             below 0, {dead} where the flat is not above the dark, {non_finite} not finite, so what was written says \
+             nothing of the sample";
+            "check that --flats and --darks are those of this scan",
+    }
+}
+
+messages! {
+    /// Reasons to doubt the values of flags, or flat and dark fields.
+    pub(super) enum StepWarning: Warning {
+        OddFrames { stack: String, frames: String, usual: f64 } =>
+            "{stack}: the mean of {frames} is far from that of the other frames, {usual:.1}";
+            "leave such frames out, or give --field-mode median, which single frames do not change",
+        OddEnergy { energy: f64 } =>
+            "--energy-kev: {energy} keV is no usual energy of X-rays, 1 to 1000 keV"; "give keV: 20 keV are 20000 eV",
+        SmallRatio { ratio: f64, inverse: f64 } =>
+            "--delta-beta: {ratio} is below 1, but for X-rays delta is much larger than beta";
+            "give delta / beta, such as 300; the inverse is {inverse:.4}",
+        ShortFilter { length: f64 } =>
+            "--phase: the filter has a length of {length:.3} pixels, which changes hardly anything; usual are 0.2 \
+             to 100";
+            "check --energy-kev, --distance, --pixel-size and --delta-beta, and their units",
+        LongFilter { length: f64 } =>
+            "--phase: the filter has a length of {length:.3} pixels, which leaves hardly any details; usual are 0.2 to \
+             100";
+            "check --energy-kev, --distance, --pixel-size and --delta-beta, and their units",
+    }
+}
