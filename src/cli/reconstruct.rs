@@ -5,6 +5,7 @@ use super::{InputArgs, ScanArgs, StepArgs, Text};
 use crate::geometry::AngleWeights;
 use crate::kernel::Padding;
 use crate::kernel::{Interpolation, Mode};
+use crate::least_squares::SliceMethod;
 use crate::report::ProgressKind;
 use crate::sink::{Compression, Dtype, OUTPUT_FORMS, OmeZarr};
 use crate::spectrum::Filter;
@@ -66,6 +67,32 @@ pub struct ReconstructArgs {
     /// How to extend rows beyond the detector [default: edge]
     #[arg(long, value_name = "KIND", value_parser = words::<Padding>(), help_heading = "Filtering")]
     pub padding: Option<Padding>,
+
+    /// How slices are found: fbp is filtered back projection; the others solve least squares for few or noisy projections:
+    /// tv keeps edges and flattens the rest, huber also keeps slopes, tikhonov smooths, cgls stops at the noise [default:
+    /// fbp]
+    #[arg(long, value_name = "NAME", value_parser = words::<SliceMethod>(), help_heading = "Least squares")]
+    pub method: Option<SliceMethod>,
+    /// Weight of the regularisation, in units of what the noise of the rows suggests; more is smoother [default: 1]
+    #[arg(long, value_name = "X", allow_hyphen_values = true, help_heading = "Least squares")]
+    pub strength: Option<f64>,
+    /// Number of iterations; auto ends when the slice hardly changes, after 100 at most [default: auto]
+    #[arg(long, value_name = "N|auto", allow_hyphen_values = true, help_heading = "Least squares")]
+    pub iterations: Option<Text>,
+    /// Change of a slice between iterations, relative to its contrast, at which --iterations auto ends [default: 5e-4]
+    #[arg(long, value_name = "T", allow_hyphen_values = true, help_heading = "Least squares")]
+    pub tolerance: Option<f64>,
+    /// Gradient up to which huber smooths, relative to the slice's contrast [default: 0.05]
+    #[arg(long, value_name = "F", allow_hyphen_values = true, help_heading = "Least squares")]
+    pub huber_threshold: Option<f64>,
+    /// Exclude values below 0 [default: on for tv and huber]
+    #[arg(long, overrides_with = "no_non_negative", help_heading = "Least squares")]
+    #[serde(skip_serializing_if = "Not::not")]
+    pub non_negative: bool,
+    /// Allow values below 0
+    #[arg(long, help_heading = "Least squares")]
+    #[serde(skip_serializing_if = "Not::not")]
+    pub no_non_negative: bool,
 
     /// Index (0), platform:device (0:1), part of a name, gpu, cpu or all; several are separated by commas; `/N` after a
     /// device divides it into N equal parts [default: best GPU, else CPU]

@@ -1,7 +1,9 @@
 //! Computation on one device: sinograms in, slices out.
 
+use super::errors::SolverError;
 use super::finish::Finish;
 use super::sinograms::SinogramStage;
+use super::solver::{SolverCounts, SolverStage};
 use super::source::Source;
 use crate::device::{
     BackProjector, EncodedSlices, HostMemory, Resources, RowExtender, Session, SinogramStore, SliceCounter,
@@ -12,6 +14,7 @@ use crate::feed::{DeviceFeed, FedChunk, FeedPlan, Piece};
 use crate::fft::{FilterSetup, Filtered, RowBatch, RowStage, RowTransform};
 use crate::geometry::{Cut, Geometry};
 use crate::kernel::{KernelSource, KernelSpec, Padding, RowFilter, StepBackend};
+use crate::least_squares::LeastSquares;
 use crate::plan::{Plan, encoded_sample};
 use crate::recipe::Recipe;
 use crate::spectrum::{Filter, scaled_spectrum};
@@ -41,6 +44,8 @@ pub struct Setup<'a> {
     pub ahead: usize,
     /// The part of a chunk that is on the device at a time.
     pub cut: Cut,
+    /// Slices are found by least squares.
+    pub solver: Option<LeastSquares>,
 }
 
 impl<'a> Setup<'a> {
@@ -57,6 +62,7 @@ impl<'a> Setup<'a> {
             sets: plan.sets,
             ahead: plan.ahead,
             cut: plan.cut,
+            solver: recipe.solver,
         }
     }
 }
@@ -70,6 +76,8 @@ pub struct DeviceSeconds {
     pub steps: f64,
     pub filter: f64,
     pub back_projection: f64,
+    /// Least squares, by the host.
+    pub solver: f64,
     /// Counting and encoding slices.
     pub finish: f64,
     pub download: f64,
@@ -84,6 +92,7 @@ impl std::ops::Add for DeviceSeconds {
             steps: self.steps + other.steps,
             filter: self.filter + other.filter,
             back_projection: self.back_projection + other.back_projection,
+            solver: self.solver + other.solver,
             finish: self.finish + other.finish,
             download: self.download + other.download,
         }
@@ -147,6 +156,8 @@ pub(super) struct ChunkKernels {
     steps: Vec<BandPart>,
     sinogram: SinogramStore,
     group: usize,
+    /// Finds slices in place of filter and back projection.
+    solver: Option<SolverStage>,
 }
 
 /// The rows and slices that are filtered and back-projected at once.
@@ -227,6 +238,10 @@ impl Engine {
                 });
             }
         }
+        let solver = setup.solver.map(|request| SolverStage::new(geometry, request, setup.filter, setup.cutoff));
+        if solver.is_some() && steps.len() > 1 {
+            return Err(SolverError::InParts { device: session.device_name().to_owned() }.into());
+        }
         let shape = ChunkShape { chunk: setup.chunk, in_slice: projections * bins, out_slice: roi.pixels() };
         let input = |_| session.buffer(shape.chunk * cut.projections * bins, CL_MEM_READ_WRITE, "sinograms");
         let inputs = (0..setup.sets + setup.ahead).map(input).collect::<Result<_>>()?;
@@ -246,6 +261,7 @@ impl Engine {
                 steps,
                 sinogram,
                 group: spec.slices as usize,
+                solver,
             },
             inputs,
             outputs,
@@ -321,6 +337,11 @@ impl Engine {
     /// Returns the bytes that the engine has allocated on its device, by what they are for.
     pub fn allocated(&self) -> BTreeMap<String, u64> {
         self.session.allocated()
+    }
+
+    /// Returns how slices were found, if by least squares.
+    pub fn solver_counts(&self) -> Option<SolverCounts> {
+        self.kernels.solver.as_ref().map(SolverStage::counts)
     }
 
     /// Returns the session, for another engine on the same device: programs that both use are built once.
@@ -478,6 +499,11 @@ impl ChunkKernels {
         filtered: impl FnOnce(Rows) -> Result<()>,
     ) -> Result<DeviceSeconds> {
         let DevicePass { step, rows, slices, count } = pass;
+        if let Some(solver) = &self.solver {
+            let seconds = solver.run(session, rows.borrow(), slices, count)?;
+            filtered(rows)?;
+            return Ok(seconds);
+        }
         let BandPart { projections, rows: part, band, projector, .. } = &self.steps[step];
         let began = Instant::now();
         let mut filter = Vec::new();

@@ -33,3 +33,12 @@ messages! {
         Failed { label: String, error: String } => "{label} failed, other devices take over its slices: {error}",
     }
 }
+
+messages! {
+    /// Why an engine cannot find slices by least squares.
+    pub(super) enum SolverError: Memory {
+        InParts { device: String } =>
+            "{device}: its memory holds no whole slice with its sinogram, which --method other than fbp needs";
+            "give more --device-memory, or another --device",
+    }
+}

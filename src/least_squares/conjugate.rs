@@ -1,7 +1,8 @@
 //! Slices by conjugate gradients: `tikhonov` to the minimum, `cgls` to the noise.
 
 use super::method::{Iterations, LeastSquares, SliceMethod};
-use super::problem::{SliceProblem, SolvedSlice, dot};
+use super::problem::{Progress, SliceProblem, SolvedSlice, dot};
+use super::state::SplitState;
 use super::torus::TorusMemory;
 
 /// Least eigenvalue of the preconditioner relative to the largest.
@@ -19,7 +20,8 @@ pub fn solve(
     let smooth = request.method == SliceMethod::Tikhonov;
     let size = data.len();
     if *contrast <= 0.0 {
-        return problem.outcome(&vec![0.0; size], 0, 0.0, true);
+        let nothing = Progress { iterations: 0, change: 0.0, converged: true };
+        return problem.solved(&vec![0.0; size], 0.0, nothing, memory);
     }
     let mu = if smooth { lambda / contrast } else { 0.0 };
     let preconditioner = smooth.then(|| level.preconditioner(mu, LEAST * level.largest));
@@ -81,7 +83,8 @@ pub fn solve(
         }
     }
     let converged = converged || request.iterations != Iterations::Auto;
-    problem.outcome(&slice, done, change, converged)
+    let penalty = 0.5 * mu * SplitState::squared_gradient(&slice, level.grid);
+    problem.solved(&slice, penalty, Progress { iterations: done, change, converged }, memory)
 }
 
 impl SliceProblem<'_> {

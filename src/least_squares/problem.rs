@@ -19,6 +19,16 @@ pub struct SolvedSlice {
     pub objective: f64,
 }
 
+/// How far iterations have come.
+#[derive(Clone, Copy, Debug)]
+pub struct Progress {
+    pub iterations: usize,
+    /// Last change of the slice relative to its contrast.
+    pub change: f64,
+    /// There is no need of more.
+    pub converged: bool,
+}
+
 /// The problem of a slice at one resolution.
 pub struct SliceProblem<'a> {
     pub level: &'a ScanLevel,
@@ -38,16 +48,18 @@ pub struct SliceProblem<'a> {
 }
 
 impl SliceProblem<'_> {
-    /// Returns the outcome of a slice on the grid, without its objective.
-    pub fn outcome(&self, slice: &[f32], iterations: usize, change: f64, converged: bool) -> SolvedSlice {
+    /// Returns what was found: a slice on the grid, with the penalty of the regularisation.
+    pub fn solved(&self, slice: &[f32], penalty: f64, how: Progress, memory: &mut TorusMemory) -> SolvedSlice {
+        let objective = self.misfit(slice, memory) + penalty;
         let ScanLevel { grid, size, offset, .. } = *self.level;
         let rows = slice.chunks_exact(grid).skip(offset).take(size);
         let slice = rows.flat_map(|row| &row[offset..offset + size]).copied().collect();
-        SolvedSlice { slice, iterations, change, converged, sigma: self.sigma, objective: 0.0 }
+        let Progress { iterations, change, converged } = how;
+        SolvedSlice { slice, iterations, change, converged, sigma: self.sigma, objective }
     }
 
     /// Returns half the sum of weighted squares of the difference between the data and a slice on the grid.
-    pub fn misfit(&self, slice: &[f32], memory: &mut TorusMemory) -> f64 {
+    fn misfit(&self, slice: &[f32], memory: &mut TorusMemory) -> f64 {
         let mut projected = vec![0f32; slice.len()];
         self.level.project(slice, &mut projected, memory);
         0.5 * (dot(slice, &projected) - 2.0 * dot(slice, &self.data) + self.energy)

@@ -1,6 +1,5 @@
 //! Back projection of rows by their band-limited interpolation.
 
-use super::definition::dirichlet;
 use super::kernel::ProjectionNormal;
 use crate::geometry::{Geometry, slice_centre};
 use host_fft::{Complex, ComplexToReal, Real, RealToComplex};
@@ -166,6 +165,7 @@ fn cubic(t: f32) -> [f32; 4] {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::least_squares::dirichlet;
 
     /// A^T W d against the sum over bins of its definition.
     #[test]

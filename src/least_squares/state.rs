@@ -212,12 +212,16 @@ impl SplitState {
         (0..side).map(row).sum()
     }
 
-    /// Returns the total variation of an image.
-    pub fn variation(image: &[f32], side: usize) -> f64 {
+    /// Returns the total variation of an image; with `huber` above 0, gradients below it count by their square.
+    pub fn variation(image: &[f32], side: usize, huber: f64) -> f64 {
+        let penalty = |length: f64| match length < huber {
+            true => length * length / (2.0 * huber),
+            false => length - 0.5 * huber,
+        };
         let row = |y| {
             let gradient = SplitState::gradients(image, side, y);
             let lengths = (0..side).map(|x| gradient(x).map(|g| g * g).iter().sum::<f32>().sqrt());
-            lengths.map(f64::from).sum::<f64>()
+            lengths.map(|length| penalty(f64::from(length))).sum::<f64>()
         };
         (0..side).map(row).sum()
     }

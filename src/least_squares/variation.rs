@@ -4,7 +4,7 @@
 //! `Q` also updates `Q f`.
 
 use super::method::{Iterations, LeastSquares, SliceMethod};
-use super::problem::{SliceProblem, SolvedSlice, dot};
+use super::problem::{Progress, SliceProblem, SolvedSlice, dot};
 use super::state::{SplitBounds, SplitState, SplitWeights};
 use super::torus::TorusMemory;
 
@@ -42,7 +42,11 @@ pub fn minimise(
     if tau <= 0.0 || *lambda <= 0.0 {
         // rows without values
         let zero = || vec![0f32; data.len()];
-        return (problem.outcome(&zero(), 0, 0.0, true), FoundSplit { slice: zero(), multipliers: [zero(), zero()] });
+        let nothing = Progress { iterations: 0, change: 0.0, converged: true };
+        return (
+            problem.solved(&zero(), 0.0, nothing, memory),
+            FoundSplit { slice: zero(), multipliers: [zero(), zero()] },
+        );
     }
     let rho = lambda / tau;
     let nu = BOUNDS * rho;
@@ -83,5 +87,7 @@ pub fn minimise(
     let slice = state.bounded(&bounds, &level.disc);
     let multipliers = state.multipliers(&bounds);
     let converged = converged || iterations != Iterations::Auto;
-    (problem.outcome(&slice, done, change, converged), FoundSplit { slice, multipliers })
+    let penalty = lambda * SplitState::variation(&slice, level.grid, huber);
+    let found = problem.solved(&slice, penalty, Progress { iterations: done, change, converged }, memory);
+    (found, FoundSplit { slice, multipliers })
 }

@@ -92,6 +92,7 @@ mod tests {
     use crate::geometry::{AngleWeights, Roi};
     use crate::kernel::Padding;
     use crate::kernel::{Algorithm, Interpolation, Mode};
+    use crate::least_squares::{Iterations, LeastSquares, SliceMethod};
     use crate::recipe::{
         AngleSource, Center, Input, KernelChoice, Ranges, RowFilterRecipe, Scaling, ScanRecipe, SliceGrid, Span, Values,
     };
@@ -151,6 +152,14 @@ mod tests {
                 slices_per_pass: Some(2),
                 accuracy: Some(1e-4),
             },
+            solver: Some(LeastSquares {
+                method: SliceMethod::Huber,
+                strength: 2.0,
+                iterations: Iterations::Exactly(30),
+                tolerance: 1e-3,
+                non_negative: true,
+                huber: 0.1,
+            }),
             values: Values {
                 dtype: Dtype::U16,
                 scaling: Some(Scaling::Fixed(Interval { low: 0.5, high: 1.5 })),

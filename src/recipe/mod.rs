@@ -12,6 +12,7 @@ mod output;
 mod quantities;
 mod run_file;
 mod scan;
+mod solver;
 mod spans;
 
 pub use conflicts::{CheckedCommand, Rule, RuleKind, check_conflicts, given, rules};
@@ -28,6 +29,7 @@ use crate::cli::{InputArgs, ReconstructArgs, StepArgs};
 use crate::error::Result;
 use crate::geometry::ACCURACIES;
 use crate::kernel::{Algorithm, Bound, Interpolation, Mode, Padding, SLICE_MODES};
+use crate::least_squares::LeastSquares;
 use crate::spectrum::Filter;
 use crate::steps::{StepFlags, Steps, Tilt, is_searched};
 use errors::RecipeError;
@@ -45,6 +47,9 @@ pub struct Recipe {
     pub steps: Steps,
     pub filter: RowFilterRecipe,
     pub kernel: KernelChoice,
+    /// Least squares in place of filtered back projection.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub solver: Option<LeastSquares>,
     pub values: Values,
 }
 
@@ -113,6 +118,7 @@ impl Recipe {
             },
             filter: RowFilterRecipe::new(args)?,
             kernel: KernelChoice::new(args)?,
+            solver: solver::solver(args)?,
             values: Values::new(args)?,
             input,
             slice,

@@ -177,7 +177,7 @@ pub fn reconstruct_cut(
     let count = sinograms.len() / (scan.bins * scan.projections());
     let length = rows.length;
     let setup =
-        Setup { spec, geometry: &geometry, filter, cutoff: 1.0, padding, rows, chunk: count, sets: 1, ahead: 0, cut };
+        Setup { spec, geometry: &geometry, filter, cutoff: 1.0, padding, rows, chunk: count, sets: 1, ahead: 0, cut, solver: None };
     with_session(found, |session| {
         let mut engine = match by {
             RowTransform::Library => Engine::new(session, &setup),

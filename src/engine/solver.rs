@@ -1,0 +1,98 @@
+//! Slices by regularised least squares, which the host computes from the sinograms of a chunk.
+
+use super::chunks::DeviceSeconds;
+use crate::device::Session;
+use crate::error::Result;
+use crate::geometry::Geometry;
+use crate::least_squares::{LeastSquares, ScanOperators, SliceSolver, SolvedSlice};
+use crate::spectrum::{Filter, spectrum};
+use opencl3::memory::{Buffer, CL_MAP_READ, CL_MAP_WRITE};
+use rayon::prelude::*;
+use std::sync::{Mutex, PoisonError};
+use std::time::Instant;
+
+/// The solver of an engine, and what it has found so far.
+pub struct SolverStage {
+    operators: ScanOperators,
+    request: LeastSquares,
+    geometry: Geometry,
+    found: Mutex<SolverCounts>,
+}
+
+/// How slices were found.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct SolverCounts {
+    /// Iterations of each slice.
+    pub iterations: Vec<usize>,
+    /// Noise of the rows of each slice, in units of line integrals.
+    pub sigma: Vec<f64>,
+    /// Minimum of each slice's objective.
+    pub objective: Vec<f64>,
+    /// Number of slices that still changed when their iterations ended.
+    pub unfinished: usize,
+}
+
+impl SolverCounts {
+    fn add(&mut self, slice: &SolvedSlice) {
+        self.iterations.push(slice.iterations);
+        self.sigma.push(slice.sigma);
+        self.objective.push(slice.objective);
+        self.unfinished += usize::from(!slice.converged);
+    }
+
+    /// Returns the counts of both.
+    pub fn and(mut self, other: &SolverCounts) -> SolverCounts {
+        self.iterations.extend(&other.iterations);
+        self.sigma.extend(&other.sigma);
+        self.objective.extend(&other.objective);
+        self.unfinished += other.unfinished;
+        self
+    }
+}
+
+impl SolverStage {
+    /// Computes what the slices of a scan share; the filter is that of the slices to begin with.
+    pub fn new(geometry: &Geometry, request: LeastSquares, filter: Filter, cutoff: f64) -> SolverStage {
+        SolverStage {
+            operators: ScanOperators::new(geometry, |length| spectrum(filter, cutoff, length)),
+            request,
+            geometry: geometry.clone(),
+            found: Mutex::default(),
+        }
+    }
+
+    /// Returns how the slices so far were found.
+    pub fn counts(&self) -> SolverCounts {
+        self.found.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Finds the first `count` slices of a chunk: rows `[slice][projection][bin]`, slices `[slice][y][x]` of the region.
+    pub fn run(
+        &self,
+        session: &Session,
+        rows: &Buffer<f32>,
+        slices: &Buffer<f32>,
+        count: usize,
+    ) -> Result<DeviceSeconds> {
+        let began = Instant::now();
+        let Geometry { roi, size, .. } = self.geometry;
+        let sinogram = self.geometry.projections() * self.geometry.bins;
+        let solver = SliceSolver::new(&self.operators, self.request);
+        let solve = |sinograms: &mut [f32]| -> Vec<SolvedSlice> {
+            sinograms.par_chunks(sinogram).map(|sinogram| solver.solve(sinogram)).collect()
+        };
+        let found = session.with_mapped(rows, CL_MAP_READ, 0, count * sinogram, "sinograms", solve)?;
+        let store = |slices: &mut [f32]| {
+            for (slice, to) in found.iter().zip(slices.chunks_exact_mut(roi.pixels())) {
+                let rows = slice.slice.chunks_exact(size).skip(roi.y);
+                for (row, to) in rows.zip(to.chunks_exact_mut(roi.width)) {
+                    to.copy_from_slice(&row[roi.x..roi.x + roi.width]);
+                }
+            }
+        };
+        session.with_mapped(slices, CL_MAP_WRITE, 0, count * roi.pixels(), "slices", store)?;
+        let mut counts = self.found.lock().unwrap_or_else(PoisonError::into_inner);
+        found.iter().for_each(|slice| counts.add(slice));
+        Ok(DeviceSeconds { solver: began.elapsed().as_secs_f64(), ..DeviceSeconds::default() })
+    }
+}
