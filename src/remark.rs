@@ -38,6 +38,8 @@ pub enum DoubtKind {
     Radians,
     /// Angles leave out a part of the turn.
     MissingAngles,
+    /// Slices of least squares had not settled when their iterations ended.
+    Unfinished,
     /// The axis of rows changes over the height, and nothing corrects it.
     TiltedAxis,
 }

@@ -1,6 +1,7 @@
 //! Errors and warnings of a run and its devices.
 
 use crate::error::messages;
+use crate::least_squares::SliceMethod;
 
 messages! {
     /// Why nothing is left of the host's memory for a run.
@@ -40,5 +41,15 @@ messages! {
         InParts { device: String } =>
             "{device}: its memory holds no whole slice with its sinogram, which --method other than fbp needs";
             "give more --device-memory, or another --device",
+    }
+}
+
+messages! {
+    /// Why rows are not for least squares.
+    pub(super) enum CutOffError: Input {
+        Sample { method: SliceMethod, percent: f64 } =>
+            "the detector cuts the sample off: values at the ends of rows are {percent:.0} % of the largest ones, where \
+             --method {method} is worse than filtered back projection";
+            "give --method fbp; of a half acquisition, also --extended-field",
     }
 }

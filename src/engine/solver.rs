@@ -1,15 +1,19 @@
 //! Slices by regularised least squares, which the host computes from the sinograms of a chunk.
 
 use super::chunks::DeviceSeconds;
+use super::errors::CutOffError;
 use crate::device::Session;
 use crate::error::Result;
 use crate::geometry::Geometry;
-use crate::least_squares::{LeastSquares, ScanOperators, SliceSolver, SolvedSlice};
+use crate::least_squares::{LeastSquares, ScanOperators, SliceSolver, SolvedSlice, values_at_ends};
 use crate::spectrum::{Filter, spectrum};
 use opencl3::memory::{Buffer, CL_MAP_READ, CL_MAP_WRITE};
 use rayon::prelude::*;
 use std::sync::{Mutex, PoisonError};
 use std::time::Instant;
+
+/// Mean value at the ends of rows, relative to their largest values, from which a sample counts as cut off.
+const CUT_OFF: f64 = 0.1;
 
 /// The solver of an engine, and what it has found so far.
 pub struct SolverStage {
@@ -78,10 +82,17 @@ impl SolverStage {
         let Geometry { roi, size, .. } = self.geometry;
         let sinogram = self.geometry.projections() * self.geometry.bins;
         let solver = SliceSolver::new(&self.operators, self.request);
-        let solve = |sinograms: &mut [f32]| -> Vec<SolvedSlice> {
-            sinograms.par_chunks(sinogram).map(|sinogram| solver.solve(sinogram)).collect()
+        let of_slice = |sinogram: &[f32]| {
+            let ends = values_at_ends(sinogram, self.geometry.bins);
+            if ends > CUT_OFF {
+                return Err(CutOffError::Sample { method: self.request.method, percent: 100.0 * ends }.into());
+            }
+            Ok(solver.solve(sinogram))
         };
-        let found = session.with_mapped(rows, CL_MAP_READ, 0, count * sinogram, "sinograms", solve)?;
+        let solve = |sinograms: &mut [f32]| -> Result<Vec<SolvedSlice>> {
+            sinograms.par_chunks(sinogram).map(of_slice).collect()
+        };
+        let found = session.with_mapped(rows, CL_MAP_READ, 0, count * sinogram, "sinograms", solve)??;
         let store = |slices: &mut [f32]| {
             for (slice, to) in found.iter().zip(slices.chunks_exact_mut(roi.pixels())) {
                 let rows = slice.slice.chunks_exact(size).skip(roi.y);

@@ -254,7 +254,7 @@
         const share = Math.min(busy[key] ?? 0, 1);
         lines.push(row(name, key === limit ? "limits" : "", stages.start, share * streaming, `${time(share * streaming)}, ${Math.round(100 * share)} %${key === limit ? ", limits" : ""}`));
       }
-      const detail = [["start", "starting"], ["read", "reading and correcting"], ["upload", "uploading"], ["steps", "steps on the device"], ["filter", "filter"], ["back_projection", "back projection"], ["finish", "counting and encoding"], ["download", "downloading"], ["write", "writing"]];
+      const detail = [["start", "starting"], ["read", "reading and correcting"], ["upload", "uploading"], ["steps", "steps on the device"], ["filter", "filter"], ["back_projection", "back projection"], ["solver", "least squares"], ["finish", "counting and encoding"], ["download", "downloading"], ["write", "writing"]];
       byId("time").append(
         make("p", {}, `${time(seconds)} in total. After ${time(stages.start)} to start, the stages ran in parallel; bars show how long each was busy. ${limit ? `The run could not be faster than its ${limit}.` : ""}`),
         ...lines, asNumbers(dataTable("Seconds, summed over all devices", ["stage", "seconds"], detail.map(([key, name]) => [name, stages[key] ?? 0]))));

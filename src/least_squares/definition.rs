@@ -57,6 +57,31 @@ pub fn noise(rows: &[f32], bins: usize) -> f64 {
     (f64::from(median) / MEDIAN / 1.5f64.sqrt()).max(LEAST_NOISE * f64::from(largest))
 }
 
+/// Share of the bins that are the end of a row.
+const END: usize = 50;
+
+/// Quantile of magnitudes that stands for the largest values of rows.
+const HIGH: f64 = 0.98;
+
+/// Returns the larger of the mean values at both ends of rows of `bins` values, relative to their largest values: about 0 if
+/// the detector sees all of the sample.
+pub fn values_at_ends(rows: &[f32], bins: usize) -> f64 {
+    let end = bins.div_ceil(END);
+    let mut magnitudes: Vec<f32> = rows.iter().map(|value| value.abs()).collect();
+    let place = (magnitudes.len() as f64 * HIGH) as usize;
+    if place >= magnitudes.len() {
+        return 0.0;
+    }
+    let high = f64::from(*magnitudes.select_nth_unstable_by(place, f32::total_cmp).1);
+    let mean = |of: fn(&[f32], usize) -> &[f32]| {
+        let values = rows.chunks_exact(bins).flat_map(|row| of(row, end));
+        let (sum, count) = values.fold((0.0, 0usize), |(sum, count), value| (sum + f64::from(*value), count + 1));
+        (sum / count.max(1) as f64).abs()
+    };
+    let largest = mean(|row, end| &row[..end]).max(mean(|row, end| &row[row.len() - end..]));
+    if high > 0.0 { largest / high } else { 0.0 }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -78,6 +103,17 @@ mod tests {
                 assert!(error < 1e-12, "{length} {t}: {error}");
             }
         }
+    }
+
+    #[test]
+    fn values_at_ends_tell_a_sample_that_is_cut_off() {
+        let rows = |first: usize| -> Vec<f32> {
+            (0..10).flat_map(|_| (0..100).map(|x| f32::from(u8::from((first..80).contains(&x))))).collect()
+        };
+        assert_eq!(values_at_ends(&rows(10), 100), 0.0);
+        assert_eq!(values_at_ends(&rows(0), 100), 1.0);
+        assert_eq!(values_at_ends(&[], 100), 0.0);
+        assert_eq!(values_at_ends(&[0.0; 100], 100), 0.0);
     }
 
     #[test]

@@ -86,3 +86,18 @@ pub struct LeastSquares {
     /// Gradient up to which `huber` is quadratic, relative to the contrast.
     pub huber: f64,
 }
+
+/// Formats the request for a table of a run.
+impl fmt::Display for LeastSquares {
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        write!(f, "{}", self.method)?;
+        if self.method != SliceMethod::Cgls {
+            write!(f, ", strength {}", self.strength)?;
+        }
+        if self.method == SliceMethod::Huber {
+            write!(f, ", threshold {}", self.huber)?;
+        }
+        write!(f, ", iterations {}", self.iterations)?;
+        if self.non_negative { f.write_str(", no negative values") } else { Ok(()) }
+    }
+}

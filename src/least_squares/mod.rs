@@ -17,10 +17,12 @@ mod problem;
 mod rows;
 mod solver;
 mod state;
+#[cfg(test)]
+mod tests;
 mod torus;
 mod variation;
 
-pub use definition::{dirichlet, grid_length, noise, row_length};
+pub use definition::{dirichlet, grid_length, noise, row_length, values_at_ends};
 pub use method::{Iterations, LeastSquares, SliceMethod};
 pub use operators::ScanOperators;
 pub use problem::SolvedSlice;

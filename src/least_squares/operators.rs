@@ -115,7 +115,7 @@ impl ScanLevel {
             even_spectrum(&circulant(&q, grid), grid).iter().map(|value| value.max(0.0) as f32).collect();
         let centre = slice_centre(size) + offset as f64;
         let radius = DISC * size as f64 / 2.0;
-        let disc: Vec<Range<usize>> = (0..grid).map(|y| chord(radius, y as f64 - centre, centre)).collect();
+        let disc: Vec<Range<usize>> = (0..grid).map(|y| chord(radius, y as f64 - centre, centre, grid)).collect();
         ScanLevel {
             size,
             grid,
@@ -135,15 +135,10 @@ impl ScanLevel {
     }
 }
 
-/// Returns the pixels of a row at distance `y` from the centre of a disc that are inside.
-fn chord(radius: f64, y: f64, centre: f64) -> Range<usize> {
-    let inside = radius * radius - y * y;
-    if inside <= 0.0 {
-        return 0..0;
-    }
-    // strictly inside
-    let half = inside.sqrt();
-    let first = (centre - half).floor() as usize + 1;
-    let last = (centre + half).ceil() as usize - 1;
-    first..(last + 1).max(first)
+/// Returns the pixels, of `grid`, of a row at distance `y` from the centre of a disc that are inside.
+fn chord(radius: f64, y: f64, centre: f64, grid: usize) -> Range<usize> {
+    let is_inside = |x: &usize| (*x as f64 - centre).hypot(y) < radius;
+    let first = (0..grid).find(is_inside).unwrap_or(0);
+    let last = (0..grid).rfind(is_inside);
+    first..last.map_or(first, |last| last + 1)
 }

@@ -538,7 +538,11 @@ impl<'a> Sizes<'a> {
         let larger = self.in_part(uncut).max(self.out_band(uncut)).max(self.of_counts(cut)).max(1);
         let of_slice = self.of_slice() + self.of_counts(cut);
         let whole_passes = |count: u64| count.max(slices) / slices * slices;
-        let wanted = (CHUNK_TARGET / self.in_part(uncut).max(1)).min(run.div_ceil(CHUNKS).next_multiple_of(slices));
+        let wanted = match self.request.recipe.solver {
+            // a run ends when its chunk is computed, which takes long
+            Some(_) => slices,
+            None => (CHUNK_TARGET / self.in_part(uncut).max(1)).min(run.div_ceil(CHUNKS).next_multiple_of(slices)),
+        };
         let free = self.budget(cut).saturating_sub(sum(
             &self.buffers(cut, OnDevice { piece: self.most_pieces(cut)[0], ..OnDevice::default() })
         ));

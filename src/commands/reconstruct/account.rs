@@ -6,6 +6,7 @@ use crate::cli::ReconstructArgs;
 use crate::engine::FieldCounts;
 use crate::geometry::AngleWeights;
 use crate::kernel::{Interpolation, Mode, Padding};
+use crate::least_squares::{LeastSquares, SliceMethod};
 use crate::numbers::{brief, significant};
 use crate::recipe::{Recipe, Scaling};
 use crate::sink::Dtype;
@@ -22,6 +23,8 @@ const PHASE: &str = "D. Paganin and others, Journal of Microscopy 206 (2002) 33"
 const STRIPES: &str = "N. T. Vo, R. C. Atwood, M. Drakopoulos, Optics Express 26 (2018) 28396";
 const WAVELET: &str = "B. Muench and others, Optics Express 17 (2009) 8567";
 const TITARENKO: &str = "S. Titarenko and others, Applied Mathematics Letters 23 (2010) 1489";
+const CONVOLUTION: &str = "A. H. Delaney, Y. Bresler, IEEE Transactions on Image Processing 5 (1996) 740";
+const SPLITTING: &str = "T. Goldstein, S. Osher, SIAM Journal on Imaging Sciences 2 (2009) 323";
 const AXIS_VO: &str = "N. T. Vo, M. Drakopoulos, R. C. Atwood, C. Reinhard, Optics Express 22 (2014) 19078";
 const AXIS_SWEEP: &str =
     "T. Donath, F. Beckmann, A. Schreyer, Journal of the Optical Society of America A 23 (2006) 1048";
@@ -114,9 +117,11 @@ impl<'a> Account<'a> {
         row("Logarithm", self.logarithm().map(|taken| if taken { "-log taken" } else { "not taken" }.to_owned()));
         let methods: Vec<String> = steps.stripes.iter().map(Stripes::to_string).collect();
         row("Stripes", Some(if methods.is_empty() { "not removed".into() } else { methods.join(", then ") }));
+        row("Method", self.recipe.solver.as_ref().map(LeastSquares::to_string));
         row("Filter", Some(format!("{}, cutoff {} of the Nyquist frequency", filter.name, filter.cutoff)));
         row("Padding", Some(format!("{}: {}", filter.padding, continuation(filter.padding))));
-        row("Interpolation", Some(format!("{}{}", kernel.interpolation, self.bound().unwrap_or_default())));
+        let interpolation = format!("{}{}", kernel.interpolation, self.bound().unwrap_or_default());
+        row("Interpolation", self.recipe.solver.is_none().then_some(interpolation));
         rows
     }
 
@@ -155,17 +160,20 @@ impl<'a> Account<'a> {
 
     fn reconstruction(&self, cited: &mut Citations) -> String {
         let ScanRecord { slices: [_, count, _], region, projections, angles: [first, last], .. } = *self.scan;
-        let filtered = if self.recipe.filter.name == Filter::None { "" } else { "filtered " };
+        let method = match (&self.recipe.solver, self.recipe.filter.name) {
+            (Some(_), _) => format!("by regularised least squares {}", cited.mark(CONVOLUTION)),
+            (None, Filter::None) => format!("by back projection {}", cited.mark(BACK_PROJECTION)),
+            (None, _) => format!("by filtered back projection {}", cited.mark(BACK_PROJECTION)),
+        };
         format!(
             "{count} {} of {} x {} pixels {} reconstructed from {projections} parallel-beam projections, at angles from {} \
-             to {} degrees, by {filtered}back projection {} with fbp {}.",
+             to {} degrees, {method} with fbp {}.",
             if count == 1 { "slice" } else { "slices" },
             region.width,
             region.height,
             if count == 1 { "was" } else { "were" },
             significant(first),
             significant(last),
-            cited.mark(BACK_PROJECTION),
             self.facts.version,
         )
     }
@@ -254,9 +262,26 @@ impl<'a> Account<'a> {
 
     /// Returns sentences on the filter, the axis and the back projection.
     fn filtering(&self, cited: &mut Citations) -> Vec<String> {
-        let Recipe { scan, filter, kernel, .. } = self.recipe;
+        let Recipe { scan, filter, kernel, solver, .. } = self.recipe;
         let mut said = Vec::new();
-        if filter.name != Filter::None {
+        if let Some(solver) = solver {
+            let bound = if solver.non_negative { ", among slices without negative values" } else { "" };
+            said.push(match solver.method {
+                SliceMethod::Tv | SliceMethod::Huber => format!(
+                    "The {} of each slice, weighted by {} times what the noise of its rows suggests, was minimised with \
+                     the misfit{bound}, by an alternating direction method {}.",
+                    if solver.method == SliceMethod::Tv { "total variation" } else { "Huber norm of the gradient" },
+                    solver.strength,
+                    cited.mark(SPLITTING),
+                ),
+                SliceMethod::Tikhonov => format!(
+                    "The squared gradient of each slice, weighted by {} times what the noise of its rows suggests, was \
+                     minimised with the misfit.",
+                    solver.strength
+                ),
+                SliceMethod::Cgls | SliceMethod::Fbp => "Conjugate gradients ended at the noise of the rows.".into(),
+            });
+        } else if filter.name != Filter::None {
             let window =
                 if filter.name == Filter::Ramp { String::new() } else { format!(" with the window {}", filter.name) };
             let cutoff = match filter.cutoff {
@@ -278,7 +303,7 @@ impl<'a> Account<'a> {
         if scan.weights != AngleWeights::default() {
             said.push(format!("Projections were weighted by the scheme {}.", scan.weights));
         }
-        said.push(match (kernel.interpolation, kernel.algorithm) {
+        said.extend(solver.is_none().then(|| match (kernel.interpolation, kernel.algorithm) {
             (Interpolation::Exact, _) => format!(
                 "Values between bins are those of the band-limited rows, with a relative error of at most {:e} (root mean \
                  square).",
@@ -286,7 +311,7 @@ impl<'a> Account<'a> {
             ),
             (interpolation, None) => format!("The interpolation between bins is {interpolation}."),
             (_, Some(algorithm)) => format!("The kernel family is {algorithm}."),
-        });
+        }));
         if kernel.mode == Mode::Fast {
             said.push("The mode fast was allowed, which may store values in half precision.".into());
         }

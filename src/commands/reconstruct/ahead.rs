@@ -61,7 +61,12 @@ fn timed(source: &Source, device: &mut ReadyDevice, slices: usize) -> Result<Opt
     }
     let (_, seconds) = device.engine.timed_slice(source, source.scan.slices[0])?;
     // steps run in parallel with the other stages
-    let seconds = (seconds.filter + seconds.back_projection).max(seconds.steps);
+    let computing = seconds.filter + seconds.back_projection;
+    if seconds.solver > 0.0 {
+        // a slice in each thread
+        return Ok(Some(pass.min(rayon::current_num_threads()) as f64 / seconds.solver));
+    }
+    let seconds = computing.max(seconds.steps);
     // a pass takes as long for one slice as for all
     Ok((seconds > 0.0).then(|| pass as f64 / seconds))
 }
@@ -70,10 +75,15 @@ fn timed(source: &Source, device: &mut ReadyDevice, slices: usize) -> Result<Opt
 fn faster(job: &Job, size: usize, processor: bool) -> Vec<&'static str> {
     let mut flags = Vec::new();
     let kernel = &job.recipe.kernel;
-    if kernel.interpolation != Interpolation::Exact && size >= LARGE {
+    if job.recipe.solver.is_some() {
+        flags.push("--iterations with a smaller number");
+        flags.push("--method fbp");
+    } else if kernel.interpolation != Interpolation::Exact && size >= LARGE {
         flags.push("--interpolation exact needs fewer operations for slices of this size");
     }
-    if processor {
+    if job.recipe.solver.is_some() {
+        // the host computes whatever the device is
+    } else if processor {
         flags.push("a GPU is many times faster than a CPU (--device gpu; fbp devices lists all devices)");
     } else if kernel.mode == Mode::Precise {
         flags.push("--mode fast is faster if half precision is enough");

@@ -56,8 +56,11 @@ messages! {
 messages! {
     /// Reasons to change the flags of a run.
     pub(super) enum ReconstructWarning: Warning {
+        Unfinished { slices: String, iterations: usize } =>
+            "{slices} still changed after {iterations} iterations";
+            "give more --iterations, or a larger --tolerance if the change is too small to matter",
         Long { time: String, ways: String } =>
-            "back projection will take about {time}"; "try a faster way: {ways}",
+            "the run will take about {time}"; "try a faster way: {ways}",
         CoarseSamples { spacing: f64, slice: usize, spread: f64 } =>
             "--dtype f16: neighbouring samples are {spacing:.1e} apart, but the values of slice {slice} only spread by \
              {spread:.1e}, so they are rounded to a few values";

@@ -1,14 +1,16 @@
 //! The summary of a run, as text and as JSON.
 
+use super::errors::ReconstructWarning;
 use crate::axis::Axis;
 use crate::cli::ReconstructArgs;
 use crate::commands::repairs::{RepairCommand, RepairFlags, counted, doubts};
-use crate::engine::{DeviceSeconds, DeviceShare, Done, ReadyDevice};
+use crate::engine::{DeviceSeconds, DeviceShare, Done, ReadyDevice, SolverCounts};
 use crate::error::Result;
 use crate::files::{OutputFile, SOFTWARE};
 use crate::geometry::Geometry;
 use crate::job::Job;
-use crate::remark::{Doubt, Remark};
+use crate::least_squares::Iterations;
+use crate::remark::{Doubt, DoubtKind, Remark};
 use crate::report::Reporter;
 use crate::sink::Dtype;
 use crate::source::FileNames;
@@ -61,7 +63,7 @@ impl<'a> Summary<'a> {
             ("reading", self.done.read),
             ("uploading", most(|d| d.upload)),
             ("correcting", most(|d| d.steps)),
-            ("computing", most(|d| d.filter + d.back_projection + d.finish)),
+            ("computing", most(|d| d.filter + d.back_projection + d.solver + d.finish)),
             ("downloading", most(|d| d.download)),
             ("writing", self.done.write),
         ]
@@ -74,7 +76,7 @@ impl<'a> Summary<'a> {
     }
 
     /// Returns the seconds of every stage, summed over all devices.
-    pub fn stages(&self) -> [(&'static str, f64); 9] {
+    pub fn stages(&self) -> [(&'static str, f64); 10] {
         let d = self.device();
         [
             ("start", self.start),
@@ -83,6 +85,7 @@ impl<'a> Summary<'a> {
             ("steps", d.steps),
             ("filter", d.filter),
             ("back_projection", d.back_projection),
+            ("solver", d.solver),
             ("finish", d.finish),
             ("download", d.download),
             ("write", self.done.write),
@@ -120,7 +123,18 @@ impl<'a> Summary<'a> {
             };
             remarks.push(Remark::note(format!("{} pixels {what}", self.done.clipped)));
         }
+        if let Some(SolverCounts { unfinished: slices @ 1.., .. }) = self.solver() {
+            let (slices, iterations) = (counted(slices, "slice"), Iterations::MOST);
+            let warning = ReconstructWarning::Unfinished { slices, iterations };
+            remarks.push(Doubt::of(DoubtKind::Unfinished, &warning).into());
+        }
         remarks
+    }
+
+    /// Returns how slices were found, if by least squares.
+    fn solver(&self) -> Option<SolverCounts> {
+        let counts = self.devices.iter().filter_map(|device| device.engine.solver_counts());
+        counts.reduce(|all, of_device| all.and(&of_device))
     }
 
     /// Reports the remarks on the data and the slices.
@@ -150,13 +164,18 @@ impl<'a> Summary<'a> {
             [one] => one.label.clone(),
             several => format!("{} devices", several.len()),
         };
+        let speed = match self.solver() {
+            Some(SolverCounts { mut iterations, .. }) if !iterations.is_empty() => {
+                iterations.sort_unstable();
+                format!("{} to {} iterations", iterations[0], iterations[iterations.len() - 1])
+            }
+            _ => format!("back projection {:.2} GU/s, overall {:.2} GU/s", self.kernel_rate(), self.total_rate()),
+        };
         reporter.note(&format!(
-            "{} from {} in {:.2} s on {device}: back projection {:.2} GU/s, overall {:.2} GU/s",
+            "{} from {} in {:.2} s on {device}: {speed}",
             counted(self.slices, "slice"),
             counted(self.geometry.projections(), "projection"),
             self.seconds,
-            self.kernel_rate(),
-            self.total_rate(),
         ));
     }
 
@@ -193,6 +212,12 @@ impl<'a> Summary<'a> {
             "stages": BTreeMap::from(self.stages()),
             "busy": BTreeMap::from(self.busy()),
             "limit": self.limit(),
+            "solver": self.solver().map(|SolverCounts { iterations, sigma, objective, unfinished }| json!({
+                "iterations": iterations,
+                "sigma": sigma,
+                "objective": objective,
+                "unfinished": unfinished,
+            })),
             "gu_per_s": self.kernel_rate(),
             "total_gu_per_s": self.total_rate(),
             "peak_memory": peak_memory(),

@@ -176,8 +176,19 @@ pub fn reconstruct_cut(
     let geometry = geometry(scan, roi);
     let count = sinograms.len() / (scan.bins * scan.projections());
     let length = rows.length;
-    let setup =
-        Setup { spec, geometry: &geometry, filter, cutoff: 1.0, padding, rows, chunk: count, sets: 1, ahead: 0, cut, solver: None };
+    let setup = Setup {
+        spec,
+        geometry: &geometry,
+        filter,
+        cutoff: 1.0,
+        padding,
+        rows,
+        chunk: count,
+        sets: 1,
+        ahead: 0,
+        cut,
+        solver: None,
+    };
     with_session(found, |session| {
         let mut engine = match by {
             RowTransform::Library => Engine::new(session, &setup),
