@@ -235,7 +235,7 @@ fn a_source_that_changes_is_noticed() {
     fs::OpenOptions::new().append(true).open(lab.path("b.h5")).unwrap().write_all(b"more").unwrap();
     stack.read_rows(2, 1..2, &mut row).unwrap();
     let error = stack.read_rows(7, 1..2, &mut row).unwrap_err().to_string();
-    assert!(error.contains("b.h5") && error.contains("writing to it"), "{error}");
+    assert!(error.contains("b.h5") && error.contains("writes to it"), "{error}");
     // a source that is damaged is named with its dataset
     source(&lab, "b.h5", &all[6 * FRAME..], (Some((6, 5, 7)), |data| data.fletcher32()));
     let place = File::open(lab.path("b.h5")).unwrap().dataset("/d").unwrap().chunk_info(0).unwrap();

@@ -140,7 +140,7 @@ fn a_file_that_changes_is_noticed() {
         let mut append = fs::OpenOptions::new().append(true).open(lab.path(name)).unwrap();
         append.write_all(b"more").unwrap();
         let error = stacks.data.read_rows(7, 1..2, &mut row).unwrap_err().to_string();
-        assert!(error.contains(name) && error.contains("writing to it"), "{error}");
+        assert!(error.contains(name) && error.contains("writes to it"), "{error}");
     }
 
     // external storage belongs to the file
@@ -161,7 +161,7 @@ fn a_file_that_changes_is_noticed() {
     let before = stacks.data.fingerprint();
     fs::OpenOptions::new().append(true).open(&raw).unwrap().write_all(b"more").unwrap();
     let error = stacks.data.read_rows(7, 1..2, &mut row).unwrap_err().to_string();
-    assert!(error.contains("frames.raw") && error.contains("writing to it"), "{error}");
+    assert!(error.contains("frames.raw") && error.contains("writes to it"), "{error}");
     assert_ne!(fbp::source::hdf5::open(&input, true, 1 << 30).unwrap().data.fingerprint(), before);
 }
 

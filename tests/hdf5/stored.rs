@@ -177,7 +177,7 @@ fn stored_samples_of_selected_frames() {
     bytes.extend(b"more");
     fs::write(lab.path("scan.nx"), bytes).unwrap();
     let error = stack.read_stored(0, std::slice::from_ref(&(0..1)), &mut [0; 2 * WIDTH]).unwrap_err().to_string();
-    assert!(error.contains("scan.nx") && error.contains("writing to it"), "{error}");
+    assert!(error.contains("scan.nx") && error.contains("writes to it"), "{error}");
 }
 
 /// Whole runs, whose samples the host or the device corrects: the same slices within rounding, the same counts.
