@@ -6,6 +6,7 @@ use crate::support::skip::real_scans;
 use assert_cmd::Command;
 use fbp::commands::compare_stacks;
 use fbp::source::Stack;
+use sha2::{Digest, Sha256};
 use std::path::{Path, PathBuf};
 
 /// A reference: its file name says row, centre, whether the side is odd, and filter (`row020_c39_odd_hann_skimage.tif`).
@@ -75,6 +76,22 @@ fn tooth_from_single_files_and_from_multi_page_stacks() {
         let stacks = [pages.join("proj_stack.tif"), pages.join("flat_stack.tif"), pages.join("dark_stack.tif")];
         check(&reference, [&stacks[0], &stacks[1], &stacks[2]], &angles);
     }
+}
+
+/// By which a reader can compare the file from its public address with what the pages were made from.
+#[test]
+fn the_tutorial_has_the_digest_of_the_tooth() {
+    let Some(data) = real_scans() else { return };
+    let stack = Stack::open(data.join("tooth/proj").to_str().unwrap(), "--projections").unwrap();
+    let mut digest = Sha256::new();
+    let mut page = vec![0f32; stack.width() * stack.height()];
+    for index in 0..stack.len() {
+        stack.read_rows(index, 0..stack.height(), &mut page).unwrap();
+        page.iter().for_each(|&count| digest.update((count as u16).to_le_bytes()));
+    }
+    let digest: String = digest.finalize().iter().map(|byte| format!("{byte:02x}")).collect();
+    let page = std::fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/tutorial.md")).unwrap();
+    assert!(page.contains(&digest), "{digest}");
 }
 
 #[test]

@@ -12,6 +12,7 @@ mod keys;
 mod layouts;
 mod links;
 mod nights;
+mod pages;
 mod refusals;
 mod sources;
 mod stored;

@@ -185,6 +185,37 @@ fn recipes_are_of_this_version() {
     assert!(count >= 5);
 }
 
+/// Tasks of a user, each with words of its row in the README's table, its page, and what the beginning of that page gives.
+const TASKS: &[(&str, &str, &str, &str)] = &[
+    ("my HDF5 scan", "read my HDF5 scan", "docs/hdf5.md", "fbp reconstruct scan.h5"),
+    ("rings", "remove rings", "docs/preprocessing.md", "--stripes dead,titarenko"),
+    ("half acquisition", "half acquisition", "docs/scans.md", "--center auto --extended-field"),
+    ("choose the axis by eye", "choose it by eye", "docs/center.md", "--sweep 1020..1028:0.5"),
+    ("phase", "retrieve the phase", "docs/preprocessing.md", "--phase paganin"),
+    ("u16 for a viewer", "16-bit slices for a viewer", "docs/formats.md", "--dtype u16"),
+    ("100 scans at night", "100 scans at night", "docs/batch.md", "`fbp batch`"),
+    ("a batch system", "Slurm", "docs/batch.md", "sbatch --array"),
+    ("make it faster", "make it faster", "docs/performance.md", "--interpolation exact"),
+];
+
+/// A user who begins with the README needs at most one more page for each of ten tasks, and only the beginning of it.
+#[test]
+fn two_pages_are_enough_for_ten_tasks() {
+    let readme = read("README.md");
+    let (before, _) = readme.split_once("\n## ").unwrap();
+    // the first picture needs no other page
+    assert!(before.contains("fbp phantom ") && before.contains("--preview "), "README.md has no first picture");
+    let (_, table) = readme.split_once("\n## Where to look\n").unwrap();
+    for (task, words, page, given) in TASKS {
+        let row = table.lines().find(|line| line.starts_with('|') && line.contains(words));
+        let row = row.unwrap_or_else(|| panic!("{task}: no row of README.md has `{words}`"));
+        assert!(row.contains(&format!("]({page})")), "{task}: {row} does not lead to {page}");
+        let text = read(page);
+        let beginning = text.split("\n## ").next().unwrap();
+        assert!(beginning.contains(given), "{task}: the beginning of {page} has no `{given}`");
+    }
+}
+
 #[test]
 fn every_doubt_stands_in_the_table_of_doubts() {
     let page = read("docs/outputs.md");
