@@ -149,7 +149,7 @@ def phase(fbp, work, out):
 
 def real(fbp, work, data, out):
     """The pictures of docs/real.md, by its command."""
-    flags = ["--center", "auto", "--stripes", "sorting:size=11", "--mask", "0.98", "--overwrite", "--quiet"]
+    flags = ["--center", "auto", "--stripes", "sorting:size=11", "--mask", "--overwrite", "--quiet"]
     run(fbp, "reconstruct", *scan_of(data, "tooth"), *flags, "--output", work / "tooth", "--preview", work / "tooth.png")
     run(fbp, "reconstruct", *scan_of(data, "tomo77"), *flags, "--output", work / "tomo77", "--sections", work / "tomo77.png")
     for name in ["tooth", "tomo77"]:
