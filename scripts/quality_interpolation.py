@@ -462,7 +462,7 @@ class Interpolation:
             programs. For sharp slices with uniform noise, use `--interpolation exact`, and a window as strong as the
             noise requires. The edge is its width from 10 to 90 % of the step near the rim, the noise that of a slice
             of white noise relative to exact with the plain ramp.""")
-        text += "\n| you want | give | edge, pixels | noise |\n|---|---|---:|---:|\n"
+        text += "\n| you want | use | edge, pixels | noise |\n|---|---|---:|---:|\n"
         for want, flags, way, name in CHOICES:
             text += f"| {want} | {flags} | {self.edges[way, name]['rim'].width():.2f} | {sd(way, name):.2f} |\n"
         text += "\n![Edges, MTF and noise](quality/interpolation.png)\n\n" + paragraph("""

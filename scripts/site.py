@@ -1,6 +1,7 @@
 """Parts of scripts/site: the reference that the program prints about itself, and the check of links.
 
 python3 scripts/site.py reference --fbp BINARY --out DIR
+python3 scripts/site.py titles DIR
 python3 scripts/site.py links DIR
 """
 
@@ -84,6 +85,25 @@ def reference(arguments):
     (out / "profiles.md").write_text(page)
 
 
+def titles(arguments):
+    """Links that name a page by its file get its title in the table of contents: the site has no such files."""
+    root = arguments.directory.resolve()
+    listed = re.findall(r"\[([^]]+)\]\(([^)]+)\)", (root / "SUMMARY.md").read_text())
+    title_of = {(root / path).resolve(): title for title, path in listed}
+    for page in sorted(root.rglob("*.md")):
+
+        def titled(match):
+            text, target = match.groups()
+            title = title_of.get((page.parent / target.split("#")[0]).resolve())
+            named = re.fullmatch(r"[./a-zA-Z0-9-]+\.md", text)
+            return f"[{title}]({target})" if title and named else match.group(0)
+
+        if page.name != "SUMMARY.md":
+            text = re.sub(r"\[([^]]+)\]\(([^)\s]+)\)", titled, page.read_text())
+            # mdBook has no colours for these, and warns
+            page.write_text(re.sub(r"^```(fbp|tofu|nabu|tomocupy)$", "```text", text, flags=re.M))
+
+
 class Page(html.parser.HTMLParser):
     def __init__(self, text):
         super().__init__()
@@ -130,6 +150,9 @@ def main():
     command.add_argument("--fbp", required=True)
     command.add_argument("--out", required=True, type=pathlib.Path)
     command.set_defaults(run=reference)
+    command = commands.add_parser("titles")
+    command.add_argument("directory", type=pathlib.Path)
+    command.set_defaults(run=titles)
     command = commands.add_parser("links")
     command.add_argument("directory", type=pathlib.Path)
     command.set_defaults(run=links)

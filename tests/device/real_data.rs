@@ -6,6 +6,7 @@ use crate::support::skip::real_scans;
 use assert_cmd::Command;
 use fbp::commands::compare_stacks;
 use fbp::source::Stack;
+use sha2::{Digest, Sha256};
 use std::path::{Path, PathBuf};
 
 /// A reference: its file name says row, centre, whether the side is odd, and filter (`row020_c39_odd_hann_skimage.tif`).
@@ -77,6 +78,22 @@ fn tooth_from_single_files_and_from_multi_page_stacks() {
     }
 }
 
+/// By which a reader can compare the file from its public address with what the pages were made from.
+#[test]
+fn the_tutorial_has_the_digest_of_the_tooth() {
+    let Some(data) = real_scans() else { return };
+    let stack = Stack::open(data.join("tooth/proj").to_str().unwrap(), "--projections").unwrap();
+    let mut digest = Sha256::new();
+    let mut page = vec![0f32; stack.width() * stack.height()];
+    for index in 0..stack.len() {
+        stack.read_rows(index, 0..stack.height(), &mut page).unwrap();
+        page.iter().for_each(|&count| digest.update((count as u16).to_le_bytes()));
+    }
+    let digest: String = digest.finalize().iter().map(|byte| format!("{byte:02x}")).collect();
+    let page = std::fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/tutorial.md")).unwrap();
+    assert!(page.contains(&digest), "{digest}");
+}
+
 #[test]
 fn porous_particle() {
     let Some(data) = real_scans() else { return };
@@ -85,6 +102,14 @@ fn porous_particle() {
     for reference in references(&scan.join("ref")) {
         check(&reference, [&scan.join("proj"), &scan.join("flat"), &scan.join("dark")], &angles);
     }
+}
+
+/// What the table of docs/real.md says of a row with the axis that was found, without ring removal or with it.
+fn stated_error(scan: &str, row: usize, rings_removed: bool) -> f64 {
+    let page = std::fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/real.md")).unwrap();
+    let name = if scan == "tomo77" { "particle" } else { scan };
+    let line = page.lines().find(|line| line.starts_with(&format!("| {name}, row {row} |"))).unwrap();
+    line.split('|').nth(if rings_removed { 4 } else { 3 }).unwrap().trim().parse().unwrap()
 }
 
 /// From raw projections with one command: the axis is found, and slices are nearer to the references, which have the known
@@ -136,6 +161,8 @@ fn one_command_each() {
             let report: serde_json::Value = serde_json::from_str(&lab.read_text("r.json")).unwrap();
             let center = report["center"]["value"].as_f64().unwrap();
             println!("{scan} {rings}: axis {center:.2}, NRMSE {found:.3}, half a bin beside {beside:.3?}");
+            let stated = stated_error(scan, row, !rings.is_empty());
+            assert!((found - stated).abs() <= 0.02 * stated, "{scan} {rings}: docs/real.md says {stated}");
             assert!((center - axis).abs() <= off, "{scan}: axis at {center}");
             assert!(beside.iter().all(|beside| found < 0.95 * beside), "{scan} {rings}: {found} and {beside:?}");
         }

@@ -1,7 +1,7 @@
 //! What pages and recipes say is compared with the program: commands that they show, counts, versions.
 
 use super::layering::files;
-use clap::Parser;
+use clap::{CommandFactory, Parser};
 use fbp::cli::Cli;
 use fbp::remark::DoubtKind;
 use std::fs;
@@ -58,8 +58,25 @@ fn commands(page: &str) -> Vec<Vec<String>> {
         .map(|(language, text)| if language == "fbp" { text.replace('\n', " ") } else { text })
         .collect();
     let joined = text.join("\n").replace("\\\n", " ");
-    let line = |line: &str| line.trim_start_matches("$ ").trim_start().to_owned();
-    joined.lines().map(line).filter(|line| line.starts_with("fbp ")).map(|line| words(&line)).collect()
+    let line = |line: &str| {
+        let line = line.trim_start_matches("$ ").trim_start();
+        if line.starts_with("fbp ") { Some(line.to_owned()) } else { wrapped(line) }
+    };
+    joined.lines().filter_map(line).map(|line| words(&line)).collect()
+}
+
+/// The command of fbp that a loop, GNU parallel or a batch system runs, with one of its values.
+fn wrapped(line: &str) -> Option<String> {
+    if ["for ", "parallel ", "srun "].iter().any(|program| line.starts_with(program)) {
+        let mut command = line[line.find("fbp ")?..].replace(" ::: ", " ; ").replace('\'', "");
+        for (variable, value) in [("$(({%} - 1))", "0"), ("{}", "0"), ("$i", "0"), ("$r", "300")] {
+            command = command.replace(variable, value);
+        }
+        return Some(command);
+    }
+    let (before, arguments) = line.split_once(".sbatch ")?;
+    let command = if before.contains("COMMAND=batch") { "batch" } else { "reconstruct" };
+    Some(format!("fbp {command} {arguments} --shard auto"))
 }
 
 /// Placeholders such as `...` and `COMMAND` are no commands.
@@ -84,7 +101,61 @@ fn commands_of_all_pages_are_understood() {
             }
         }
     }
-    assert!(count > 60, "only {count} commands were found");
+    assert!(count >= 120, "only {count} commands were found");
+}
+
+/// Flags of programs that pages for users name besides fbp's.
+const OTHERS: &[&str] = &[
+    "--angle",
+    "--array",
+    "--axis",
+    "--center-position-x",
+    "--constraint",
+    "--cores",
+    "--features",
+    "--install",
+    "--locked",
+    "--reconstruction-algorithm",
+    "--release",
+    "--resume-failed",
+    "--rotation-axis",
+];
+
+/// The long flags of a command and of those below it.
+fn flags(command: &clap::Command) -> Vec<String> {
+    let own = command.get_arguments().filter_map(|argument| argument.get_long().map(|long| format!("--{long}")));
+    own.chain(command.get_subcommands().flat_map(flags)).collect()
+}
+
+/// The long flags in the text of a page, as code.
+fn named_flags(page: &str) -> Vec<String> {
+    let text: String = page.split("```").step_by(2).collect();
+    let code =
+        text.split('`').skip(1).step_by(2).flat_map(|code| code.split(|c: char| c != '-' && !c.is_alphanumeric()));
+    let is_flag = |word: &&str| word.starts_with("--") && word.contains(char::is_lowercase);
+    code.filter(is_flag).map(str::to_owned).collect()
+}
+
+#[test]
+fn flags_that_pages_name_exist() {
+    let mut known = flags(&Cli::command());
+    known.extend(["--help", "--version"].map(str::to_owned));
+    let users =
+        files("docs", "md").into_iter().filter(|(path, _)| !path.components().any(|part| part.as_os_str() == "dev"));
+    let mut pages: Vec<(PathBuf, String)> = users.collect();
+    pages.push(("README.md".into(), read("README.md")));
+    let (mut count, mut others) = (0, Vec::new());
+    for (path, page) in pages {
+        for flag in named_flags(&page) {
+            count += 1;
+            if !known.contains(&flag) {
+                assert!(OTHERS.contains(&flag.as_str()), "{}: there is no {flag}", path.display());
+                others.push(flag);
+            }
+        }
+    }
+    assert!(count > 500, "only {count} flags were found");
+    assert!(OTHERS.iter().all(|flag| others.contains(&(*flag).to_owned())), "OTHERS has more than {others:?}");
 }
 
 /// Words and decisions of the commands in a block, by the rule of docs/moving.md.
@@ -183,6 +254,37 @@ fn recipes_are_of_this_version() {
         }
     }
     assert!(count >= 5);
+}
+
+/// Tasks of a user, each with words of its row in the README's table, its page, and what the beginning of that page gives.
+const TASKS: &[(&str, &str, &str, &str)] = &[
+    ("my HDF5 scan", "read my HDF5 scan", "docs/hdf5.md", "fbp reconstruct scan.h5"),
+    ("rings", "remove rings", "docs/preprocessing.md", "--stripes dead,titarenko"),
+    ("half acquisition", "half acquisition", "docs/scans.md", "--center auto --extended-field"),
+    ("choose the axis by eye", "choose it by eye", "docs/center.md", "--sweep 1020..1028:0.5"),
+    ("phase", "retrieve the phase", "docs/preprocessing.md", "--phase paganin"),
+    ("u16 for a viewer", "16-bit slices for a viewer", "docs/formats.md", "--dtype u16"),
+    ("100 scans at night", "100 scans at night", "docs/batch.md", "`fbp batch`"),
+    ("a batch system", "Slurm", "docs/batch.md", "sbatch --array"),
+    ("make it faster", "make it faster", "docs/performance.md", "--interpolation exact"),
+];
+
+/// A user who begins with the README needs at most one more page for each of ten tasks, and only the beginning of it.
+#[test]
+fn two_pages_are_enough_for_ten_tasks() {
+    let readme = read("README.md");
+    let (before, _) = readme.split_once("\n## ").unwrap();
+    // the first picture needs no other page
+    assert!(before.contains("fbp phantom ") && before.contains("--preview "), "README.md has no first picture");
+    let (_, table) = readme.split_once("\n## Where to look\n").unwrap();
+    for (task, words, page, given) in TASKS {
+        let row = table.lines().find(|line| line.starts_with('|') && line.contains(words));
+        let row = row.unwrap_or_else(|| panic!("{task}: no row of README.md has `{words}`"));
+        assert!(row.contains(&format!("]({page})")), "{task}: {row} does not lead to {page}");
+        let text = read(page);
+        let beginning = text.split("\n## ").next().unwrap();
+        assert!(beginning.contains(given), "{task}: the beginning of {page} has no `{given}`");
+    }
 }
 
 #[test]
