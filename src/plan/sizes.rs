@@ -13,6 +13,7 @@ use crate::error::Result;
 use crate::facts::DeviceKind;
 use crate::geometry::Cut;
 use crate::kernel::{EncodedSample, RowFilter, StepBackend, StepBackends, StepTarget};
+use crate::least_squares::ScanOperators;
 use crate::sink::Dtype;
 use crate::units::human;
 
@@ -71,6 +72,17 @@ pub(super) struct Sizes<'a> {
     host: u64,
     /// Number of sinograms and slices that host memory holds in each direction.
     of_host: u64,
+    /// Memory of least squares, if these find the slices.
+    solver: Option<SolverMemory>,
+}
+
+/// Host memory of least squares.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SolverMemory {
+    /// Largest number of slices that are searched at a time.
+    pub at_once: usize,
+    /// Bytes for these, and for what all slices share.
+    pub bytes: u64,
 }
 
 /// Numbers of slices in chunks and pieces, and the bytes of pieces.
@@ -120,8 +132,11 @@ impl<'a> Sizes<'a> {
             kept_batches: 3,
             host: 0,
             of_host: 0,
+            solver: None,
         };
-        let host = sizes.left_on_host()?;
+        let mut host = sizes.left_on_host()?;
+        sizes.solver = sizes.solver_memory(host)?;
+        host -= sizes.solver.map_or(0, |solver| solver.bytes);
         sizes.host = host;
         if kept == Kept::ByHost && sizes.kept_bytes(sizes.uncut()) > host / 2 {
             return Err(PlanDeviceError::NoMemoryForBlock.into());
@@ -170,6 +185,28 @@ impl<'a> Sizes<'a> {
             .checked_sub(held / memory.devices.max(1) as u64)
             .filter(|left| *left > 0)
             .ok_or_else(|| PlanFlagError::NoMemoryForSteps { memory: human(memory.host), held: human(held) }.into())
+    }
+
+    /// Returns the memory of least squares, if these find the slices, out of `host` bytes: at most half of them, unless a
+    /// single slice needs more.
+    fn solver_memory(&self, host: u64) -> Result<Option<SolverMemory>> {
+        let Request { scan, recipe, .. } = *self.request;
+        if recipe.solver.is_none() {
+            return Ok(None);
+        }
+        let size = scan.geometry.size;
+        let (shared, each) = (ScanOperators::bytes(size), ScanOperators::slice_bytes(size));
+        if shared + each >= host {
+            let (memory, needed) = (human(host), human(shared + each));
+            return Err(PlanFlagError::NoMemoryForSolver { memory, needed }.into());
+        }
+        let at_once = ((host / 2).saturating_sub(shared) / each).clamp(1, self.pass);
+        Ok(Some(SolverMemory { at_once: at_once as usize, bytes: shared + at_once * each }))
+    }
+
+    /// Returns the memory of least squares, if these find the slices.
+    pub fn solver(&self) -> Option<SolverMemory> {
+        self.solver
     }
 
     fn uncut(&self) -> Cut {
