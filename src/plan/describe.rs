@@ -1,7 +1,7 @@
 //! The plan as text.
 
 use super::request::sum;
-use super::sizes::SolverMemory;
+use super::solver_memory::SolverMemory;
 use super::{Plan, Scan};
 use crate::facts::DeviceFacts;
 use crate::job::Job;

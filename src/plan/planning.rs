@@ -2,7 +2,8 @@
 
 use super::kernel_choice::choose;
 use super::request::{Bytes, OnDevice, Pieces, Request};
-use super::sizes::{Chunks, Kept, Sizes, SolverMemory};
+use super::sizes::{Chunks, Kept, Sizes};
+use super::solver_memory::SolverMemory;
 use crate::device::{BlockPlace, BlockShape};
 use crate::error::{Error, Result};
 use crate::geometry::Cut;

@@ -5,6 +5,7 @@ use super::kernel_choice::Chosen;
 use super::kernel_memory::KernelMemory;
 use super::request::{Bytes, OnDevice, PIECES, Pieces, Request, WRITTEN_PIECES, largest, sum};
 use super::scan::SampleShape;
+use super::solver_memory::SolverMemory;
 use crate::device::{
     BlockCorrector, BlockPlace, BlockShape, ImagesTarget, RowBlocks, RowExtender, SinogramShape, SliceCounter,
     SliceEncoder,
@@ -13,7 +14,6 @@ use crate::error::Result;
 use crate::facts::DeviceKind;
 use crate::geometry::Cut;
 use crate::kernel::{EncodedSample, RowFilter, StepBackend, StepBackends, StepTarget};
-use crate::least_squares::ScanOperators;
 use crate::sink::Dtype;
 use crate::units::human;
 
@@ -76,15 +76,6 @@ pub(super) struct Sizes<'a> {
     solver: Option<SolverMemory>,
 }
 
-/// Host memory of least squares.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct SolverMemory {
-    /// Largest number of slices that are searched at a time.
-    pub at_once: usize,
-    /// Bytes for these, and for what all slices share.
-    pub bytes: u64,
-}
-
 /// Numbers of slices in chunks and pieces, and the bytes of pieces.
 pub(super) struct Chunks {
     /// Number of slices of a chunk.
@@ -135,7 +126,8 @@ impl<'a> Sizes<'a> {
             solver: None,
         };
         let mut host = sizes.left_on_host()?;
-        sizes.solver = sizes.solver_memory(host)?;
+        let solver = |_| SolverMemory::new(request.scan.geometry.size, pass as usize, host);
+        sizes.solver = request.recipe.solver.map(solver).transpose()?;
         host -= sizes.solver.map_or(0, |solver| solver.bytes);
         sizes.host = host;
         if kept == Kept::ByHost && sizes.kept_bytes(sizes.uncut()) > host / 2 {
@@ -185,23 +177,6 @@ impl<'a> Sizes<'a> {
             .checked_sub(held / memory.devices.max(1) as u64)
             .filter(|left| *left > 0)
             .ok_or_else(|| PlanFlagError::NoMemoryForSteps { memory: human(memory.host), held: human(held) }.into())
-    }
-
-    /// Returns the memory of least squares, if these find the slices, out of `host` bytes: at most half of them, unless a
-    /// single slice needs more.
-    fn solver_memory(&self, host: u64) -> Result<Option<SolverMemory>> {
-        let Request { scan, recipe, .. } = *self.request;
-        if recipe.solver.is_none() {
-            return Ok(None);
-        }
-        let size = scan.geometry.size;
-        let (shared, each) = (ScanOperators::bytes(size), ScanOperators::slice_bytes(size));
-        if shared + each >= host {
-            let (memory, needed) = (human(host), human(shared + each));
-            return Err(PlanFlagError::NoMemoryForSolver { memory, needed }.into());
-        }
-        let at_once = ((host / 2).saturating_sub(shared) / each).clamp(1, self.pass);
-        Ok(Some(SolverMemory { at_once: at_once as usize, bytes: shared + at_once * each }))
     }
 
     /// Returns the memory of least squares, if these find the slices.

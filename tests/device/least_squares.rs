@@ -91,7 +91,7 @@ fn iterations_that_do_not_settle_are_told() {
     assert_eq!(report["solver"]["iterations"][0], 100);
     assert_eq!(report["solver"]["unfinished"], 1);
     assert!(report["doubts"].as_array().unwrap().iter().any(|doubt| doubt["name"] == "unfinished"));
-    assert!((report["solver"]["sigma"][0].as_f64().unwrap() / 0.4 - 1.0).abs() < 0.2, "{report}");
+    assert!((report["solver"]["sigma"][0].as_f64().unwrap() / 0.4 - 1.0).abs() < 0.35, "{report}");
 }
 
 #[test]
