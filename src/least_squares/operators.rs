@@ -60,7 +60,7 @@ impl ScanOperators {
         let halvings = (0..).take_while(|&n| can_halve(bins >> n, size >> n)).count();
         // the same pixels at all resolutions
         let margin = grid_length(size) - size;
-        let mut offset = margin / 2 >> halvings << halvings;
+        let mut offset = ((margin / 2) >> halvings) << halvings;
         loop {
             levels.push(ScanLevel::new(&LevelScan { geometry, bins, size, axis: &axis, offset }, &filter));
             if !can_halve(bins, size) {
