@@ -137,7 +137,7 @@ fn error(found: &[[f32; 2]], wanted: &[[f64; 2]]) -> f64 {
 #[test]
 fn rows_of_every_radix() {
     let Some(lab) = Lab::new() else { return };
-    let powers = sys::RADICES.into_iter().flat_map(|radix| [radix, radix * radix, radix * radix * radix]);
+    let powers = sys::RADICES.into_iter().flat_map(|radix| [radix, radix * radix]);
     let products = [2 * 3 * 5 * 7, 11 * 13 * 4, 1 << 12, 6000];
     for length in powers.chain(products) {
         let values = noise(length * ROWS);
