@@ -91,7 +91,7 @@ impl<'a> SliceSolver<'a> {
                 (slice, Some(multipliers.map(|plane| doubled(&plane, side))))
             }
         };
-        minimise(&problem, &self.request, iterations, (start, multipliers), memory)
+        minimise(&problem, &self.request, iterations, start, multipliers, memory)
     }
 }
 

@@ -151,7 +151,8 @@ impl SplitState {
     pub fn advance(
         &mut self,
         length: f32,
-        [direction, projected]: [&[f32]; 2],
+        direction: &[f32],
+        projected: &[f32],
         weights: SplitWeights,
         bounds: &SplitBounds,
         disc: &[Range<usize>],

@@ -34,7 +34,8 @@ pub fn minimise(
     problem: &SliceProblem,
     request: &LeastSquares,
     iterations: Iterations,
-    (start, multipliers): (Vec<f32>, Option<[Vec<f32>; 2]>),
+    start: Vec<f32>,
+    multipliers: Option<[Vec<f32>; 2]>,
     memory: &mut TorusMemory,
 ) -> (SolvedSlice, FoundSplit) {
     let SliceProblem { level, data, contrast, lambda, low, .. } = problem;
@@ -73,7 +74,7 @@ pub fn minimise(
             break;
         }
         let length = (dot(&residual, &direction) / curvature) as f32;
-        let squares = state.advance(length, [&direction, &projected], weights, &bounds, &level.disc);
+        let squares = state.advance(length, &direction, &projected, weights, &bounds, &level.disc);
         if number % ANEW == ANEW - 1 {
             level.project(&state.slice, &mut state.projected, memory);
         }
