@@ -44,8 +44,10 @@ pub struct Setup<'a> {
     pub ahead: usize,
     /// The part of a chunk that is on the device at a time.
     pub cut: Cut,
-    /// Slices are found by least squares.
+    /// Least squares in place of filter and back projection.
     pub solver: Option<LeastSquares>,
+    /// Largest number of slices that least squares search at a time.
+    pub solved_at_once: usize,
 }
 
 impl<'a> Setup<'a> {
@@ -63,6 +65,7 @@ impl<'a> Setup<'a> {
             ahead: plan.ahead,
             cut: plan.cut,
             solver: recipe.solver,
+            solved_at_once: plan.solver.map_or(0, |solver| solver.at_once),
         }
     }
 }
@@ -238,7 +241,9 @@ impl Engine {
                 });
             }
         }
-        let solver = setup.solver.map(|request| SolverStage::new(geometry, request, setup.filter, setup.cutoff));
+        let Setup { filter: begun_with, cutoff, solved_at_once, .. } = *setup;
+        let with = |request| SolverStage::new(geometry, request, solved_at_once, begun_with, cutoff);
+        let solver = setup.solver.map(with).transpose()?;
         if solver.is_some() && steps.len() > 1 {
             return Err(SolverError::InParts { device: session.device_name().to_owned() }.into());
         }
@@ -500,9 +505,9 @@ impl ChunkKernels {
     ) -> Result<DeviceSeconds> {
         let DevicePass { step, rows, slices, count } = pass;
         if let Some(solver) = &self.solver {
-            let seconds = solver.run(session, rows.borrow(), slices, count)?;
+            let solver = solver.run(session, rows.borrow(), slices, count)?;
             filtered(rows)?;
-            return Ok(seconds);
+            return Ok(DeviceSeconds { solver, ..DeviceSeconds::default() });
         }
         let BandPart { projections, rows: part, band, projector, .. } = &self.steps[step];
         let began = Instant::now();

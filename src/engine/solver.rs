@@ -1,13 +1,14 @@
 //! Slices by regularised least squares, which the host computes from the sinograms of a chunk.
 
-use super::chunks::DeviceSeconds;
 use super::errors::CutOffError;
+use super::run::some_threads;
 use crate::device::Session;
 use crate::error::Result;
 use crate::geometry::Geometry;
 use crate::least_squares::{LeastSquares, ScanOperators, SliceSolver, SolvedSlice, values_at_ends};
 use crate::spectrum::{Filter, spectrum};
 use opencl3::memory::{Buffer, CL_MAP_READ, CL_MAP_WRITE};
+use rayon::ThreadPool;
 use rayon::prelude::*;
 use std::sync::{Mutex, PoisonError};
 use std::time::Instant;
@@ -20,6 +21,7 @@ pub struct SolverStage {
     operators: ScanOperators,
     request: LeastSquares,
     geometry: Geometry,
+    threads: ThreadPool,
     found: Mutex<SolverCounts>,
 }
 
@@ -55,14 +57,25 @@ impl SolverCounts {
 }
 
 impl SolverStage {
-    /// Computes what the slices of a scan share; the filter is that of the slices to begin with.
-    pub fn new(geometry: &Geometry, request: LeastSquares, filter: Filter, cutoff: f64) -> SolverStage {
-        SolverStage {
+    /// Computes what the slices of a scan share, for at most `at_once` slices at a time. The filter, with its cutoff, is that
+    /// of the slices to begin with.
+    ///
+    /// # Errors
+    /// [`Error::Memory`](crate::error::Error::Memory) when there are no threads.
+    pub fn new(
+        geometry: &Geometry,
+        request: LeastSquares,
+        at_once: usize,
+        filter: Filter,
+        cutoff: f64,
+    ) -> Result<SolverStage> {
+        Ok(SolverStage {
+            threads: some_threads("search slices", at_once)?,
             operators: ScanOperators::new(geometry, |length| spectrum(filter, cutoff, length)),
             request,
             geometry: geometry.clone(),
             found: Mutex::default(),
-        }
+        })
     }
 
     /// Returns how the slices so far were found.
@@ -70,14 +83,9 @@ impl SolverStage {
         self.found.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// Finds the first `count` slices of a chunk: rows `[slice][projection][bin]`, slices `[slice][y][x]` of the region.
-    pub fn run(
-        &self,
-        session: &Session,
-        rows: &Buffer<f32>,
-        slices: &Buffer<f32>,
-        count: usize,
-    ) -> Result<DeviceSeconds> {
+    /// Finds the first `count` slices of a chunk: rows `[slice][projection][bin]`, slices `[slice][y][x]` of the region. Returns
+    /// the seconds that this took.
+    pub fn run(&self, session: &Session, rows: &Buffer<f32>, slices: &Buffer<f32>, count: usize) -> Result<f64> {
         let began = Instant::now();
         let Geometry { roi, size, .. } = self.geometry;
         let sinogram = self.geometry.projections() * self.geometry.bins;
@@ -90,7 +98,7 @@ impl SolverStage {
             Ok(solver.solve(sinogram))
         };
         let solve = |sinograms: &mut [f32]| -> Result<Vec<SolvedSlice>> {
-            sinograms.par_chunks(sinogram).map(of_slice).collect()
+            self.threads.install(|| sinograms.par_chunks(sinogram).map(of_slice).collect())
         };
         let found = session.with_mapped(rows, CL_MAP_READ, 0, count * sinogram, "sinograms", solve)??;
         let store = |slices: &mut [f32]| {
@@ -104,6 +112,6 @@ impl SolverStage {
         session.with_mapped(slices, CL_MAP_WRITE, 0, count * roi.pixels(), "slices", store)?;
         let mut counts = self.found.lock().unwrap_or_else(PoisonError::into_inner);
         found.iter().for_each(|slice| counts.add(slice));
-        Ok(DeviceSeconds { solver: began.elapsed().as_secs_f64(), ..DeviceSeconds::default() })
+        Ok(began.elapsed().as_secs_f64())
     }
 }

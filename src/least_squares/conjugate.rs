@@ -1,7 +1,7 @@
 //! Slices by conjugate gradients: `tikhonov` to the minimum, `cgls` to the noise.
 
 use super::method::{Iterations, LeastSquares, SliceMethod};
-use super::problem::{Progress, SliceProblem, SolvedSlice, dot};
+use super::problem::{SliceProblem, SolvedSlice, SolverProgress, dot};
 use super::state::SplitState;
 use super::torus::TorusMemory;
 
@@ -24,7 +24,7 @@ pub fn solve(
     let smooth = request.method == SliceMethod::Tikhonov;
     let size = data.len();
     if *contrast <= 0.0 {
-        let nothing = Progress { iterations: 0, change: 0.0, converged: true };
+        let nothing = SolverProgress { iterations: 0, change: 0.0, converged: true };
         return problem.solved(&vec![0.0; size], 0.0, nothing, memory);
     }
     let mu = if smooth { lambda / contrast } else { 0.0 };
@@ -92,7 +92,7 @@ pub fn solve(
     }
     let converged = converged || request.iterations != Iterations::Auto;
     let penalty = 0.5 * mu * SplitState::squared_gradient(&slice, level.grid);
-    problem.solved(&slice, penalty, Progress { iterations: done, change, converged }, memory)
+    problem.solved(&slice, penalty, SolverProgress { iterations: done, change, converged }, memory)
 }
 
 impl SliceProblem<'_> {

@@ -7,7 +7,7 @@ use std::f64::consts::PI;
 pub fn row_length(bins: usize) -> usize {
     let is_smooth = |mut length: usize| {
         for factor in [2, 3, 5] {
-            while length.is_multiple_of(factor) {
+            while length % factor == 0 {
                 length /= factor;
             }
         }

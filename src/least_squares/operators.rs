@@ -60,7 +60,7 @@ impl ScanOperators {
         let halvings = (0..).take_while(|&n| can_halve(bins >> n, size >> n)).count();
         // the same pixels at all resolutions
         let margin = grid_length(size) - size;
-        let mut offset = margin / 2 >> halvings << halvings;
+        let mut offset = ((margin / 2) >> halvings) << halvings;
         loop {
             levels.push(ScanLevel::new(&LevelScan { geometry, bins, size, axis: &axis, offset }, &filter));
             if !can_halve(bins, size) {
@@ -72,19 +72,14 @@ impl ScanOperators {
         ScanOperators { levels, projections: geometry.projections(), bins: geometry.bins }
     }
 
-    /// Returns the number of values of a slice.
-    pub fn pixels(&self) -> usize {
-        self.levels[0].size.pow(2)
-    }
-
-    /// Returns an estimate of the bytes that the operators take.
+    /// Returns the bytes that the operators of slices of side `size` take, as far as they grow with its square.
     pub fn bytes(size: usize) -> u64 {
         // the kernel and its spectra in f64 while they are made
         let grid = grid_length(size) as u64;
         4 * grid * grid * 8 * 3
     }
 
-    /// Returns an estimate of the bytes that a slice takes while it is searched.
+    /// Returns the bytes that a slice of side `size` takes while it is searched, as far as they grow with its square.
     pub fn slice_bytes(size: usize) -> u64 {
         let grid = grid_length(size) as u64;
         // state and work, the preconditioner, and spectra of twice the grid

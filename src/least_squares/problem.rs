@@ -21,7 +21,7 @@ pub struct SolvedSlice {
 
 /// How far iterations have come.
 #[derive(Clone, Copy, Debug)]
-pub struct Progress {
+pub struct SolverProgress {
     pub iterations: usize,
     /// Last change of the slice relative to its contrast.
     pub change: f64,
@@ -49,12 +49,12 @@ pub struct SliceProblem<'a> {
 
 impl SliceProblem<'_> {
     /// Returns what was found: a slice on the grid, with the penalty of the regularisation.
-    pub fn solved(&self, slice: &[f32], penalty: f64, how: Progress, memory: &mut TorusMemory) -> SolvedSlice {
+    pub fn solved(&self, slice: &[f32], penalty: f64, how: SolverProgress, memory: &mut TorusMemory) -> SolvedSlice {
         let objective = self.misfit(slice, memory) + penalty;
         let ScanLevel { grid, size, offset, .. } = *self.level;
         let rows = slice.chunks_exact(grid).skip(offset).take(size);
         let slice = rows.flat_map(|row| &row[offset..offset + size]).copied().collect();
-        let Progress { iterations, change, converged } = how;
+        let SolverProgress { iterations, change, converged } = how;
         SolvedSlice { slice, iterations, change, converged, sigma: self.sigma, objective }
     }
 

@@ -4,7 +4,7 @@
 //! `Q` also updates `Q f`.
 
 use super::method::{Iterations, LeastSquares, SliceMethod};
-use super::problem::{Progress, SliceProblem, SolvedSlice, dot};
+use super::problem::{SliceProblem, SolvedSlice, SolverProgress, dot};
 use super::state::{SplitBounds, SplitState, SplitWeights};
 use super::torus::TorusMemory;
 
@@ -42,7 +42,7 @@ pub fn minimise(
     if tau <= 0.0 || *lambda <= 0.0 {
         // rows without values
         let zero = || vec![0f32; data.len()];
-        let nothing = Progress { iterations: 0, change: 0.0, converged: true };
+        let nothing = SolverProgress { iterations: 0, change: 0.0, converged: true };
         return (
             problem.solved(&zero(), 0.0, nothing, memory),
             FoundSplit { slice: zero(), multipliers: [zero(), zero()] },
@@ -88,6 +88,6 @@ pub fn minimise(
     let multipliers = state.multipliers(&bounds);
     let converged = converged || iterations != Iterations::Auto;
     let penalty = lambda * SplitState::variation(&slice, level.grid, huber);
-    let found = problem.solved(&slice, penalty, Progress { iterations: done, change, converged }, memory);
+    let found = problem.solved(&slice, penalty, SolverProgress { iterations: done, change, converged }, memory);
     (found, FoundSplit { slice, multipliers })
 }

@@ -1,6 +1,7 @@
 //! The plan as text.
 
 use super::request::sum;
+use super::solver_memory::SolverMemory;
 use super::{Plan, Scan};
 use crate::facts::DeviceFacts;
 use crate::job::Job;
@@ -22,6 +23,9 @@ impl Plan {
         lines.push(("steps run on", self.of_steps(job, scan)));
         lines.extend(self.of_chunks(job, scan));
         lines.extend(self.of_memory(scan));
+        lines.extend(job.recipe.solver.as_ref().zip(self.solver).map(|(request, SolverMemory { at_once, bytes })| {
+            ("least squares", format!("{request}; up to {at_once} slices at a time, {} of host memory", human(bytes)))
+        }));
         lines.push(("work", self.work(job, scan, facts)));
         lines.extend(self.notes.iter().map(|note| ("note", note.clone())));
         lines.iter().map(|(name, value)| format!("{name:<16}{}\n", visible(value))).collect()

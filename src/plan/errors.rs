@@ -19,6 +19,9 @@ messages! {
             "--memory: {memory} is not enough for {sinograms} sinograms and {slices} slices in flight, which need \
              {needed}";
             "give more",
+        NoMemoryForSolver { memory: String, needed: String } =>
+            "--method: a slice needs {needed} of host memory, and {memory} are left";
+            "give more --memory, a smaller --size, or --method fbp",
         NoMemoryForSteps { memory: String, held: String } =>
             "--memory: {memory} is not enough: the steps before the filter hold {held} (--phase and --tilt filter rows \
              of all projections together, --stripes processes one sinogram per thread)";

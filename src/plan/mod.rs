@@ -10,6 +10,7 @@ mod planning;
 mod request;
 mod scan;
 mod sizes;
+mod solver_memory;
 
 pub use planning::Plan;
 pub use request::{Avoid, Bytes, Memory, PIECES, Pieces, Refused, Request, WRITTEN_PIECES};

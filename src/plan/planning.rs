@@ -3,6 +3,7 @@
 use super::kernel_choice::choose;
 use super::request::{Bytes, OnDevice, Pieces, Request};
 use super::sizes::{Chunks, Kept, Sizes};
+use super::solver_memory::SolverMemory;
 use crate::device::{BlockPlace, BlockShape};
 use crate::error::{Error, Result};
 use crate::geometry::Cut;
@@ -41,6 +42,8 @@ pub struct Plan {
     pub device_bytes: Vec<Bytes>,
     /// Bytes of host memory for the pieces in flight, besides those of the device.
     pub host_bytes: u64,
+    /// Memory of least squares, if these find the slices.
+    pub solver: Option<SolverMemory>,
     /// Notes for the user, such as why something else than the profile's first choice is done.
     pub notes: Vec<String>,
 }
@@ -126,6 +129,7 @@ impl Plan {
             blocks: sizes.corrected(cut, pieces.read, chunk as usize),
             device_bytes: sizes.buffers(cut, there),
             host_bytes,
+            solver: sizes.solver(),
             spec: chosen.spec.clone(),
             notes,
         };

@@ -5,6 +5,7 @@ use super::kernel_choice::Chosen;
 use super::kernel_memory::KernelMemory;
 use super::request::{Bytes, OnDevice, PIECES, Pieces, Request, WRITTEN_PIECES, largest, sum};
 use super::scan::SampleShape;
+use super::solver_memory::SolverMemory;
 use crate::device::{
     BlockCorrector, BlockPlace, BlockShape, ImagesTarget, RowBlocks, RowExtender, SinogramShape, SliceCounter,
     SliceEncoder,
@@ -71,6 +72,8 @@ pub(super) struct Sizes<'a> {
     host: u64,
     /// Number of sinograms and slices that host memory holds in each direction.
     of_host: u64,
+    /// Memory of least squares, if these find the slices.
+    solver: Option<SolverMemory>,
 }
 
 /// Numbers of slices in chunks and pieces, and the bytes of pieces.
@@ -120,8 +123,12 @@ impl<'a> Sizes<'a> {
             kept_batches: 3,
             host: 0,
             of_host: 0,
+            solver: None,
         };
-        let host = sizes.left_on_host()?;
+        let mut host = sizes.left_on_host()?;
+        let solver = |_| SolverMemory::new(request.scan.geometry.size, pass as usize, host);
+        sizes.solver = request.recipe.solver.map(solver).transpose()?;
+        host -= sizes.solver.map_or(0, |solver| solver.bytes);
         sizes.host = host;
         if kept == Kept::ByHost && sizes.kept_bytes(sizes.uncut()) > host / 2 {
             return Err(PlanDeviceError::NoMemoryForBlock.into());
@@ -170,6 +177,11 @@ impl<'a> Sizes<'a> {
             .checked_sub(held / memory.devices.max(1) as u64)
             .filter(|left| *left > 0)
             .ok_or_else(|| PlanFlagError::NoMemoryForSteps { memory: human(memory.host), held: human(held) }.into())
+    }
+
+    /// Returns the memory of least squares, if these find the slices.
+    pub fn solver(&self) -> Option<SolverMemory> {
+        self.solver
     }
 
     fn uncut(&self) -> Cut {
