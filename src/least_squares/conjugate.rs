@@ -7,9 +7,13 @@ use super::torus::TorusMemory;
 
 /// Least eigenvalue of the preconditioner relative to the largest.
 const LEAST: f64 = 1e-6;
+/// Decrease of the misfit in an iteration, relative to it, below which `cgls` ends: rows that contradict each other never
+/// fit to within their noise, and more iterations only amplify the contradiction.
+const STALLED: f64 = 0.02;
 
 /// Minimises `1/2 |A f - d|^2 + mu/2 |grad f|^2` over the disc, with `mu = lambda / contrast` for `tikhonov`. For `cgls`, mu
-/// is 0, and the iterations, without a preconditioner and from 0, end when the misfit is that of the noise.
+/// is 0, and the iterations, without a preconditioner and from 0, end when the misfit is that of the noise or hardly
+/// decreases.
 pub fn solve(
     problem: &SliceProblem,
     request: &LeastSquares,
@@ -68,7 +72,8 @@ pub fn solve(
             *f += length as f32 * d;
             *r -= length as f32 * a;
         }
-        misfit -= 0.5 * length * product;
+        let decrease = 0.5 * length * product;
+        misfit -= decrease;
         precondition(&residual, &mut preconditioned, memory);
         let next = dot(&residual, &preconditioned);
         let share = (next / product) as f32;
@@ -76,7 +81,10 @@ pub fn solve(
         direction.iter_mut().zip(&preconditioned).for_each(|(d, p)| *d = p + share * *d);
         product = next;
         done = number + 1;
-        let enough = if smooth { change < request.tolerance } else { misfit <= noise };
+        let enough = match smooth {
+            true => change < request.tolerance,
+            false => misfit <= noise || decrease < STALLED * misfit,
+        };
         if request.iterations == Iterations::Auto && enough {
             converged = true;
             break;

@@ -235,6 +235,25 @@ fn cgls_takes_the_steps_of_conjugate_gradients() {
     assert!(error < 1e-4, "{error:e}");
 }
 
+#[test]
+fn cgls_ends_when_rows_contradict_each_other() {
+    let mut random = ChaCha8Rng::seed_from_u64(6);
+    let scan = Explicit::new(24, &mut random);
+    let slice = phantom();
+    let mut sinogram = scan.sinogram(&slice, 0.01, &mut random);
+    sinogram.chunks_exact_mut(2 * BINS).for_each(|pair| pair[..BINS].iter_mut().for_each(|value| *value *= 1.1));
+    let solve = |iterations| {
+        let request = LeastSquares { iterations, ..request(SliceMethod::Cgls, 1) };
+        let got = SliceSolver::new(&scan.operators(), request).solve(&sinogram);
+        let error = |&pixel: &usize| (f64::from(got.slice[pixel]) - slice[pixel]).powi(2);
+        (got.iterations, got.converged, scan.disc.iter().map(error).sum::<f64>().sqrt())
+    };
+    let (iterations, converged, error) = solve(Iterations::Auto);
+    let (_, _, later) = solve(Iterations::Exactly(100));
+    assert!(converged && iterations < 30, "{iterations}");
+    assert!(error < later, "{error} {later}");
+}
+
 /// Standard deviation of the filtered back projection in the disc, without that of noise.
 fn contrast_of(scan: &Explicit, operators: &ScanOperators, sinogram: &[f32]) -> f64 {
     let filtered = operators.levels[0].rows.back_project(sinogram).filtered;
