@@ -241,6 +241,7 @@ mod tests {
             of::<Interpolation>(),
             of::<Mode>(),
             of::<Algorithm>(),
+            of::<SliceMethod>(),
             vec!["sinograms", "file", "hdf5", "middle", "auto", "mm", "never", "auto"],
         ];
         match value {

@@ -86,7 +86,7 @@ fn a_run_of_hours_says_so_first() {
     child.kill().unwrap();
     child.wait().unwrap();
     let warning = warning.expect("nothing was said of the time");
-    for part in ["warning: back projection", "--interpolation exact", "--device gpu", "--binning 2", "--shard"] {
+    for part in ["warning: the run", "--interpolation exact", "--device gpu", "--binning 2", "--shard"] {
         assert!(warning.contains(part), "{part}: {warning}");
     }
 }
