@@ -344,7 +344,13 @@ impl Engine {
         self.session.allocated()
     }
 
-    /// Returns how slices were found, if by least squares.
+    /// Forgets what was computed before a run.
+    pub(super) fn begin(&mut self) {
+        self.loaded = None;
+        self.kernels.solver.iter_mut().for_each(SolverStage::forget);
+    }
+
+    /// Returns how the slices of the run were found, if by least squares.
     pub fn solver_counts(&self) -> Option<SolverCounts> {
         self.kernels.solver.as_ref().map(SolverStage::counts)
     }

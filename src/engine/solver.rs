@@ -83,6 +83,11 @@ impl SolverStage {
         self.found.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
+    /// Forgets how slices were found, such as those of which the run is estimated.
+    pub fn forget(&mut self) {
+        self.found = Mutex::default();
+    }
+
     /// Finds the first `count` slices of a chunk: rows `[slice][projection][bin]`, slices `[slice][y][x]` of the region. Returns
     /// the seconds that this took.
     pub fn run(&self, session: &Session, rows: &Buffer<f32>, slices: &Buffer<f32>, count: usize) -> Result<f64> {

@@ -176,7 +176,7 @@ fn run_device(run: Run, ready: &mut ReadyDevice, channels: DeviceChannels) -> Re
     let work = channels.work;
     let leave = LeaveOnDrop(work, channels.device);
     let engine = &mut ready.engine;
-    engine.loaded = None;
+    engine.begin();
     let result = threads("compute").and_then(|pool| pool.install(|| transfer_of(engine).run(engine, channels)));
     drop(leave);
     // the others may have done it already, and left

@@ -5,8 +5,6 @@ use super::problem::{SliceProblem, SolvedSlice, SolverProgress, dot};
 use super::state::SplitState;
 use super::torus::TorusMemory;
 
-/// Least eigenvalue of the preconditioner relative to the largest.
-const LEAST: f64 = 1e-6;
 /// Decrease of the misfit in an iteration, relative to it, below which `cgls` ends: rows that contradict each other never
 /// fit to within their noise, and more iterations only amplify the contradiction.
 const STALLED: f64 = 0.02;
@@ -28,18 +26,18 @@ pub fn solve(
         return problem.solved(&vec![0.0; size], 0.0, nothing, memory);
     }
     let mu = if smooth { lambda / contrast } else { 0.0 };
-    let preconditioner = smooth.then(|| level.preconditioner(mu, LEAST * level.largest));
+    let preconditioner = smooth.then(|| level.preconditioner(mu, 0.0));
     // Q f + mu times the Laplacian, over the disc
     let apply = |image: &[f32], to: &mut [f32], memory: &mut TorusMemory| {
         level.project(image, to, memory);
         if mu > 0.0 {
             add_laplacian(image, level.grid, mu as f32, to);
         }
-        problem.keep_disc(to);
+        level.keep_disc(to);
     };
     let mut slice = if smooth { start.clone() } else { vec![0f32; size] };
     let mut residual = data.clone();
-    problem.keep_disc(&mut residual);
+    level.keep_disc(&mut residual);
     let mut applied = vec![0f32; size];
     if smooth {
         apply(&slice, &mut applied, memory);
@@ -48,7 +46,7 @@ pub fn solve(
     let precondition = |residual: &[f32], to: &mut [f32], memory: &mut TorusMemory| match &preconditioner {
         Some(response) => {
             level.torus.convolve(residual, to, response, memory);
-            problem.keep_disc(to);
+            level.keep_disc(to);
         }
         None => to.copy_from_slice(residual),
     };
@@ -93,16 +91,6 @@ pub fn solve(
     let converged = converged || request.iterations != Iterations::Auto;
     let penalty = 0.5 * mu * SplitState::squared_gradient(&slice, level.grid);
     problem.solved(&slice, penalty, SolverProgress { iterations: done, change, converged }, memory)
-}
-
-impl SliceProblem<'_> {
-    /// Sets pixels outside the disc to 0.
-    fn keep_disc(&self, image: &mut [f32]) {
-        for (row, inside) in image.chunks_exact_mut(self.level.grid).zip(&self.level.disc) {
-            row[..inside.start].fill(0.0);
-            row[inside.end.max(inside.start)..].fill(0.0);
-        }
-    }
 }
 
 /// Adds `factor` times the transpose of the gradient of an image's gradient.

@@ -30,7 +30,7 @@ pub fn dirichlet(t: f64, length: usize) -> f64 {
     let period = length as f64;
     let sine = (PI * t / period).sin();
     if sine.abs() < 1e-11 {
-        // cos of both sines' arguments, as L is even, has the same sign
+        // the limit; as L is even, it has the same sign at all multiples of the period
         return (period - 1.0) / period;
     }
     (PI * (period - 1.0) / period * t).sin() / (period * sine)
@@ -57,7 +57,7 @@ pub fn noise(rows: &[f32], bins: usize) -> f64 {
     (f64::from(median) / MEDIAN / 1.5f64.sqrt()).max(LEAST_NOISE * f64::from(largest))
 }
 
-/// Share of the bins that are the end of a row.
+/// The end of a row is one of so many parts of it.
 const END: usize = 50;
 
 /// Quantile of magnitudes that stands for the largest values of rows.

@@ -1,5 +1,6 @@
 //! What is requested: the method, and when it stops.
 
+use crate::error::messages;
 use serde::{Deserialize, Serialize};
 use serde_with::{DeserializeFromStr, SerializeDisplay};
 use std::fmt;
@@ -24,6 +25,13 @@ pub enum SliceMethod {
     Tikhonov,
     /// Least squares by conjugate gradients that stop early.
     Cgls,
+}
+
+messages! {
+    /// What is wrong with `--iterations`.
+    pub enum IterationsError: Usage {
+        Malformed { text: String } => "--iterations: `{text}` is neither auto nor a number from 1 to 100000",
+    }
 }
 
 /// Number of iterations.
@@ -60,13 +68,13 @@ impl fmt::Display for Iterations {
 
 /// Parses the number as `--iterations` takes it.
 impl FromStr for Iterations {
-    type Err = String;
+    type Err = IterationsError;
 
-    fn from_str(text: &str) -> Result<Iterations, String> {
+    fn from_str(text: &str) -> Result<Iterations, IterationsError> {
         match (text, text.parse()) {
             ("auto", _) => Ok(Iterations::Auto),
             (_, Ok(count @ 1..=100_000)) => Ok(Iterations::Exactly(count)),
-            _ => Err(format!("`{text}` is neither auto nor a number from 1 to 100000")),
+            _ => Err(IterationsError::Malformed { text: text.to_owned() }),
         }
     }
 }

@@ -47,8 +47,6 @@ pub(super) struct ScanLevel {
     pub largest: f64,
     /// `2 - 2 cos` of the frequencies of the grid: the Laplacian along one axis.
     pub laplacian: Vec<f32>,
-    /// Sum of the weights of projections.
-    pub weight: f64,
 }
 
 impl ScanOperators {
@@ -98,7 +96,7 @@ impl ScanLevel {
         let length = row_length(bins.max(grid));
         let of = |angle: &f64| {
             let (cos, sin) = cos_sin_degrees(*angle);
-            ProjectionNormal { x: cos, y: -sin, weight: 1.0 }
+            ProjectionNormal { x: cos, y: -sin }
         };
         let directions: Vec<ProjectionNormal> = geometry.angles.iter().map(of).collect();
         let q = kernel(&directions, grid, length);
@@ -125,7 +123,6 @@ impl ScanLevel {
             largest: symbol.iter().fold(0f32, |most, value| most.max(*value)).into(),
             symbol,
             laplacian: (0..grid).map(|k| (2.0 - 2.0 * (TAU * k as f64 / grid as f64).cos()) as f32).collect(),
-            weight: directions.iter().map(|direction| direction.weight).sum(),
         }
     }
 }

@@ -32,11 +32,11 @@ pub struct SolverProgress {
 /// The problem of a slice at one resolution.
 pub struct SliceProblem<'a> {
     pub level: &'a ScanLevel,
-    /// `A^T W d`.
+    /// `A^T d`.
     pub data: Vec<f32>,
     /// The filtered back projection, 0 outside the disc.
     pub start: Vec<f32>,
-    /// Sum of weighted squares of the rows.
+    /// Sum of squares of the rows.
     pub energy: f64,
     pub sigma: f64,
     /// Standard deviation of the slice without noise, as far as the start tells.
@@ -58,7 +58,7 @@ impl SliceProblem<'_> {
         SolvedSlice { slice, iterations, change, converged, sigma: self.sigma, objective }
     }
 
-    /// Returns half the sum of weighted squares of the difference between the data and a slice on the grid.
+    /// Returns half the sum of squares of the difference between the data and a slice on the grid.
     fn misfit(&self, slice: &[f32], memory: &mut TorusMemory) -> f64 {
         let mut projected = vec![0f32; slice.len()];
         self.level.project(slice, &mut projected, memory);
@@ -66,16 +66,34 @@ impl SliceProblem<'_> {
     }
 }
 
+/// Size at which the constants of the methods were determined, in pixels.
+const USUAL_SIZE: f64 = 256.0;
+/// Least eigenvalue of the preconditioner relative to the largest.
+const LEAST: f64 = 1e-6;
+
 impl ScanLevel {
+    /// Returns by how much what grows with the root of a slice's side is larger than it is at the usual size.
+    pub fn growth(&self) -> f64 {
+        (self.size as f64 / USUAL_SIZE).sqrt()
+    }
+
+    /// Sets pixels outside the disc to 0.
+    pub fn keep_disc(&self, image: &mut [f32]) {
+        for (row, inside) in image.chunks_exact_mut(self.grid).zip(&self.disc) {
+            row[..inside.start].fill(0.0);
+            row[inside.end..].fill(0.0);
+        }
+    }
+
     /// Computes `Q f`.
     pub fn project(&self, slice: &[f32], to: &mut [f32], memory: &mut TorusMemory) {
         self.twice.convolve(slice, to, &self.response, memory);
     }
 
-    /// Returns the response of the inverse of the circulant, plus `rho` times the Laplacian, plus `shift`.
+    /// Returns the response of the inverse of the circulant, plus `rho` times the Laplacian, plus `shift` and a little.
     pub fn preconditioner(&self, rho: f64, shift: f64) -> Vec<f32> {
         let scale = self.torus.scale();
-        let (rho, shift) = (rho as f32, shift as f32);
+        let (rho, shift) = (rho as f32, (shift + LEAST * self.largest) as f32);
         let columns = self.symbol.chunks_exact(self.grid).zip(&self.laplacian);
         let value = |symbol: f32, laplacian: f32| (scale / f64::from(symbol + rho * laplacian + shift)) as f32;
         columns

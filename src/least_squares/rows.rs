@@ -41,14 +41,13 @@ struct RowPosition {
     first: f64,
     along_x: f64,
     along_y: f64,
-    /// Weight in A^T d, and in filtered back projection.
-    weight: f64,
+    /// Weight in filtered back projection.
     spacing: f64,
 }
 
 /// What rows give, on a grid.
 pub struct BackProjected {
-    /// `A^T W d`.
+    /// `A^T d`.
     pub plain: Vec<f32>,
     /// The filtered back projection.
     pub filtered: Vec<f32>,
@@ -63,7 +62,6 @@ impl RowOperators {
             first: axis[number] - centre * (direction.x + direction.y),
             along_x: direction.x,
             along_y: direction.y,
-            weight: direction.weight,
             spacing: geometry.weights[number],
         };
         let fine = length * FINE;
@@ -108,7 +106,7 @@ impl RowOperators {
                 padded[0].im = 0.0;
                 let transformed = self.back.process(&mut padded, &mut values);
                 debug_assert!(transformed.is_ok());
-                let weight = if number == 0 { position.weight } else { position.spacing };
+                let weight = if number == 0 { 1.0 } else { position.spacing };
                 for (entry, value) in table[BEFORE..].iter_mut().zip(&values) {
                     entry[number] = (f64::from(*value) * weight) as f32;
                 }
@@ -167,7 +165,7 @@ mod tests {
     use super::*;
     use crate::least_squares::dirichlet;
 
-    /// A^T W d against the sum over bins of its definition.
+    /// A^T d against the sum over bins of its definition.
     #[test]
     fn back_projection_is_that_of_the_dirichlet_kernel() {
         let mut geometry = Geometry::half_turn(13, 7, 12);
@@ -176,7 +174,7 @@ mod tests {
         let scan = LevelScan { geometry: &geometry, bins: 13, size, axis: &geometry.axis, offset: 0 };
         let direction = |angle: &f64| {
             let (sin, cos) = angle.to_radians().sin_cos();
-            ProjectionNormal { x: cos, y: -sin, weight: 0.5 + cos.abs() }
+            ProjectionNormal { x: cos, y: -sin }
         };
         let directions: Vec<ProjectionNormal> = geometry.angles.iter().map(direction).collect();
         let rows: Vec<f32> = (0..7 * 13).map(|i| ((i * 31 % 19) as f32 - 9.0) / 9.0).collect();
@@ -186,10 +184,10 @@ mod tests {
         for (place, value) in got.plain.iter().enumerate() {
             let (x, y) = ((place % size) as f64, (place / size) as f64);
             let mut sum = 0.0;
-            for (p, direction) in directions.iter().enumerate() {
+            for p in 0..directions.len() {
                 let at = geometry.position(p, x, y);
                 for (bin, value) in rows[p * 13..][..13].iter().enumerate() {
-                    sum += direction.weight * f64::from(*value) * dirichlet(bin as f64 - at, length);
+                    sum += f64::from(*value) * dirichlet(bin as f64 - at, length);
                 }
             }
             largest = largest.max(sum.abs());

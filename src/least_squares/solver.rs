@@ -8,9 +8,8 @@ use super::problem::{SliceProblem, SolvedSlice};
 use super::rows::BackProjected;
 use super::torus::TorusMemory;
 use super::variation::{FoundSplit, minimise};
+use std::f64::consts::PI;
 
-/// Size at which the constants were determined; others follow by the root of the ratio.
-const USUAL_SIZE: f64 = 256.0;
 /// Iterations at a lower resolution.
 const AT_START: usize = 30;
 /// Value below which there is no bound.
@@ -43,10 +42,7 @@ impl<'a> SliceSolver<'a> {
     /// Returns the problem of a sinogram with bins of a level.
     fn problem(&self, level: &'a ScanLevel, sinogram: &[f32], sigma: f64) -> SliceProblem<'a> {
         let BackProjected { plain, filtered: mut start } = level.rows.back_project(sinogram);
-        for (row, inside) in start.chunks_exact_mut(level.grid).zip(&level.disc) {
-            row[..inside.start].fill(0.0);
-            row[inside.end.max(inside.start)..].fill(0.0);
-        }
+        level.keep_disc(&mut start);
         let pixels = level.pixels.max(1) as f64;
         let (sum, squares) = start.iter().fold((0.0, 0.0), |(sum, squares), value| {
             let value = f64::from(*value);
@@ -54,14 +50,15 @@ impl<'a> SliceSolver<'a> {
         });
         let variance = squares / pixels - (sum / pixels).powi(2);
         // filtered back projection turns noise into this variance
-        let of_noise = std::f64::consts::PI.powi(2) * sigma * sigma / 12.0 / self.operators.projections as f64;
+        let projections = self.operators.projections as f64;
+        let of_noise = PI.powi(2) * sigma * sigma / 12.0 / projections;
         SliceProblem {
             data: plain,
             start,
             energy: sinogram.iter().map(|value| f64::from(*value).powi(2)).sum(),
             sigma,
             contrast: (variance - of_noise).max(0.1 * variance).sqrt(),
-            lambda: self.request.strength * sigma * (level.weight * level.size as f64 / USUAL_SIZE).sqrt(),
+            lambda: self.request.strength * sigma * projections.sqrt() * level.growth(),
             low: if self.request.non_negative { 0.0 } else { UNBOUNDED },
             level,
         }

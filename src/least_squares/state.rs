@@ -16,7 +16,7 @@ pub struct SplitBounds {
     pub low: f32,
 }
 
-/// SplitWeights of an iteration.
+/// Weights of an iteration.
 #[derive(Clone, Copy, Debug)]
 pub struct SplitWeights {
     /// Of the gradient, and of the bounds.

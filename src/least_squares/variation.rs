@@ -8,16 +8,12 @@ use super::problem::{SliceProblem, SolvedSlice, SolverProgress, dot};
 use super::state::{SplitBounds, SplitState, SplitWeights};
 use super::torus::TorusMemory;
 
-/// Step `tau` in units of the contrast, for slices of [`USUAL_SIZE`].
+/// Step `tau` in units of the contrast; it grows with the root of the side.
 const STEP: f64 = 0.3;
-/// Size at which the step was determined; others follow by the root of the ratio.
-const USUAL_SIZE: f64 = 256.0;
 /// Weight of the bounds relative to that of the gradient.
 const BOUNDS: f64 = 0.3;
 /// Over-relaxation.
 const RELAX: f32 = 1.5;
-/// Least eigenvalue of the preconditioner relative to the largest.
-const LEAST: f64 = 1e-6;
 /// Iterations after which what is kept by recurrence is computed anew.
 const ANEW: usize = 25;
 /// Fewest iterations before the change may end them.
@@ -39,7 +35,7 @@ pub fn minimise(
     memory: &mut TorusMemory,
 ) -> (SolvedSlice, FoundSplit) {
     let SliceProblem { level, data, contrast, lambda, low, .. } = problem;
-    let tau = STEP * contrast * (level.size as f64 / USUAL_SIZE).sqrt();
+    let tau = STEP * contrast * level.growth();
     if tau <= 0.0 || *lambda <= 0.0 {
         // rows without values
         let zero = || vec![0f32; data.len()];
@@ -54,7 +50,7 @@ pub fn minimise(
     let weights = SplitWeights { rho: rho as f32, nu: nu as f32, relax: RELAX };
     let huber = if request.method == SliceMethod::Huber { request.huber * contrast } else { 0.0 };
     let bounds = SplitBounds { tau: tau as f32, least: (huber / (huber + tau)) as f32, low: *low };
-    let preconditioner = level.preconditioner(rho, nu + LEAST * level.largest);
+    let preconditioner = level.preconditioner(rho, nu);
     let scaled = multipliers.map(|planes| planes.map(|plane| plane.iter().map(|u| u * bounds.tau).collect()));
     let mut state = SplitState::new(start, scaled, &bounds, &level.disc);
     let mut residual = vec![0f32; data.len()];

@@ -6,6 +6,7 @@ use super::{Plan, Scan};
 use crate::facts::DeviceFacts;
 use crate::job::Job;
 use crate::kernel::{StepBackend, StepBackends};
+use crate::least_squares::LeastSquares;
 use crate::numbers::brief;
 use crate::units::human;
 use crate::visible::visible;
@@ -109,6 +110,9 @@ impl Plan {
     }
 
     fn work(&self, job: &Job, scan: &Scan, facts: &DeviceFacts) -> String {
+        if let Some(LeastSquares { iterations, .. }) = job.recipe.solver {
+            return format!("at most {} iterations for each slice; no estimate of the time", iterations.most());
+        }
         let updates = scan.updates() / 1e9;
         match self.estimate(scan, facts, &job.recipe) {
             Some(seconds) => format!("{updates:.2} G updates, about {seconds:.1} s of back projection"),

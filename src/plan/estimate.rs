@@ -8,8 +8,11 @@ use crate::recipe::Recipe;
 
 impl Plan {
     /// Returns the seconds of back projection, from the profile's measurements of this kernel on this device, if there
-    /// are any.
+    /// are any and the kernel finds the slices.
     pub fn estimate(&self, scan: &Scan, facts: &DeviceFacts, recipe: &Recipe) -> Option<f64> {
+        if recipe.solver.is_some() {
+            return None;
+        }
         let measured = self
             .measured(facts, recipe, self.spec.interpolation)
             .find(|m| m.algorithm == self.spec.parameters.algorithm() && m.slices == self.spec.slices)?;

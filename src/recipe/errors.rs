@@ -110,6 +110,5 @@ messages! {
         Unused { flag: &'static str, method: String, by: &'static str } =>
             "{flag}: --method {method} does not use it"; "leave it out, or give --method {by}",
         Outside { flag: &'static str, value: f64, most: f64 } => "{flag}: {value} is not within 0 (without it) to {most}",
-        Iterations { error: String } => "--iterations: {error}",
     }
 }

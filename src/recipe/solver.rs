@@ -37,7 +37,7 @@ pub fn solver(args: &ReconstructArgs) -> Result<Option<LeastSquares>> {
     let huber = positive("--huber-threshold", args.huber_threshold.unwrap_or(HUBER), 1.0)?;
     let iterations = match &args.iterations {
         None => Iterations::Auto,
-        Some(text) => text.0.parse().map_err(|error| SolverFlagError::Iterations { error })?,
+        Some(text) => text.0.parse()?,
     };
     Ok(least_squares.then_some(LeastSquares {
         method,

@@ -94,6 +94,22 @@ fn iterations_that_do_not_settle_are_told() {
     assert!((report["solver"]["sigma"][0].as_f64().unwrap() / 0.4 - 1.0).abs() < 0.35, "{report}");
 }
 
+/// Slices that a run computes before it begins, for the range of integers, are not among those that it reports; and what
+/// is known of back projection is not said of least squares.
+#[test]
+fn reports_and_plans_are_of_least_squares() {
+    let lab = scan();
+    let flags = format!("{FLAGS} --method tv --iterations 7 --dtype u16 --output slices");
+    lab.ok(&format!("reconstruct -q {flags} --report run.json --report run.html"));
+    let report: serde_json::Value = serde_json::from_str(&lab.read_text("run.json")).unwrap();
+    assert_eq!(report["solver"]["iterations"], serde_json::json!([7, 7, 7, 7]));
+    let page = lab.read_text("run.html");
+    assert!(page.contains("regularised least squares") && !page.contains("The interpolation between bins"));
+    let (plan, _) = lab.ok(&format!("reconstruct {flags} --overwrite --dry-run"));
+    assert!(plan.contains("tv, strength 1, iterations 7, no negative values; up to 4 slices at a time"), "{plan}");
+    assert!(plan.contains("at most 7 iterations") && !plan.contains("of back projection"), "{plan}");
+}
+
 #[test]
 fn what_does_not_fit_is_refused() {
     let lab = scan();

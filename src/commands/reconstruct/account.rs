@@ -118,8 +118,10 @@ impl<'a> Account<'a> {
         let methods: Vec<String> = steps.stripes.iter().map(Stripes::to_string).collect();
         row("Stripes", Some(if methods.is_empty() { "not removed".into() } else { methods.join(", then ") }));
         row("Method", self.recipe.solver.as_ref().map(LeastSquares::to_string));
-        row("Filter", Some(format!("{}, cutoff {} of the Nyquist frequency", filter.name, filter.cutoff)));
-        row("Padding", Some(format!("{}: {}", filter.padding, continuation(filter.padding))));
+        let name = if self.recipe.solver.is_some() { "Filter to begin with" } else { "Filter" };
+        row(name, Some(format!("{}, cutoff {} of the Nyquist frequency", filter.name, filter.cutoff)));
+        let padding = format!("{}: {}", filter.padding, continuation(filter.padding));
+        row("Padding", self.recipe.solver.is_none().then_some(padding));
         let interpolation = format!("{}{}", kernel.interpolation, self.bound().unwrap_or_default());
         row("Interpolation", self.recipe.solver.is_none().then_some(interpolation));
         rows

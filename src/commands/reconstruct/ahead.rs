@@ -56,17 +56,17 @@ fn warning(job: &Job, size: usize, processor: bool, seconds: f64) -> Option<Stri
 fn timed(source: &Source, device: &mut ReadyDevice, slices: usize) -> Result<Option<f64>> {
     let per_slice = source.scan.updates() / source.scan.slices.len().max(1) as f64;
     let pass = device.plan.spec.slices as usize;
-    if slices < TRIAL * pass || slices as f64 * per_slice < FEWEST {
+    let searched = device.engine.solver_counts().is_some();
+    if slices < TRIAL * pass || !searched && slices as f64 * per_slice < FEWEST {
         return Ok(None);
     }
     let (_, seconds) = device.engine.timed_slice(source, source.scan.slices[0])?;
-    // steps run in parallel with the other stages
-    let computing = seconds.filter + seconds.back_projection;
     if seconds.solver > 0.0 {
         // a slice in each thread
         return Ok(Some(pass.min(rayon::current_num_threads()) as f64 / seconds.solver));
     }
-    let seconds = computing.max(seconds.steps);
+    // steps run in parallel with the other stages
+    let seconds = (seconds.filter + seconds.back_projection).max(seconds.steps);
     // a pass takes as long for one slice as for all
     Ok((seconds > 0.0).then(|| pass as f64 / seconds))
 }
@@ -75,17 +75,17 @@ fn timed(source: &Source, device: &mut ReadyDevice, slices: usize) -> Result<Opt
 fn faster(job: &Job, size: usize, processor: bool) -> Vec<&'static str> {
     let mut flags = Vec::new();
     let kernel = &job.recipe.kernel;
-    if job.recipe.solver.is_some() {
-        flags.push("--iterations with a smaller number");
-        flags.push("--method fbp");
-    } else if kernel.interpolation != Interpolation::Exact && size >= LARGE {
+    // the host finds slices by least squares, whatever the device and the kernel
+    let by_host = job.recipe.solver.is_some();
+    if by_host {
+        flags.extend(["--iterations with a smaller number", "--method fbp"]);
+    }
+    if !by_host && kernel.interpolation != Interpolation::Exact && size >= LARGE {
         flags.push("--interpolation exact needs fewer operations for slices of this size");
     }
-    if job.recipe.solver.is_some() {
-        // the host computes whatever the device is
-    } else if processor {
+    if !by_host && processor {
         flags.push("a GPU is many times faster than a CPU (--device gpu; fbp devices lists all devices)");
-    } else if kernel.mode == Mode::Precise {
+    } else if !by_host && kernel.mode == Mode::Precise {
         flags.push("--mode fast is faster if half precision is enough");
     }
     if job.recipe.input.binning == 1 {
