@@ -1,6 +1,6 @@
 //! Messages of the commands that have one file, by topic.
 
-use crate::error::{BoxedError, messages};
+use crate::error::messages;
 use std::io;
 
 messages! {
@@ -59,7 +59,6 @@ messages! {
         NoThroughput =>
             "it has no [throughput], the rates of its device's units, so there is no model";
             "use one of those that `fbp model` without --profile lists",
-        Unreadable { error: BoxedError } => "cannot be read: {error}"; "check the path and the permissions",
     }
 }
 

@@ -1,10 +1,8 @@
 //! `fbp profiles`: list, print and check device profiles.
 
-use super::errors::CommandProfileError;
 use crate::cli::ProfilesAction;
 use crate::error::{Error, Result};
-use crate::files::read_text;
-use crate::profile::{Profile, ProfileStore};
+use crate::profile::{ProfileStore, read_profile};
 use crate::visible::Shown;
 
 /// Runs `fbp profiles list|show|check`.
@@ -23,9 +21,7 @@ pub fn profiles(action: &ProfilesAction) -> Result<String> {
         ProfilesAction::Check { files } => {
             for file in files {
                 let name = file.shown().to_string();
-                let content = read_text(file)
-                    .map_err(|e| Error::profile(&name, CommandProfileError::Unreadable { error: e.into() }))?;
-                let profile = Profile::parse(&content, &name)?;
+                let profile = read_profile(file)?;
                 text += &format!("{name}: profile {}, {} kernels, valid\n", profile.name, profile.offers().len());
             }
         }

@@ -16,7 +16,7 @@ mod units;
 pub use entry::KernelEntry;
 pub use matching::{Choice, choose};
 pub use select::auto_keys;
-pub use store::{ProfileStore, TUNED, tuned_directory};
+pub use store::{ProfileStore, TUNED, read_profile, tuned_directory};
 pub use throughput::{Special, Throughput};
 pub use units::Units;
 

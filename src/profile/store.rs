@@ -61,11 +61,11 @@ impl ProfileStore {
         let mut store = ProfileStore::default();
         for directory in user_directories() {
             for file in profile_files(&directory) {
-                store.add(read(&file)?, file.shown().to_string());
+                store.add(read_profile(&file)?, file.shown().to_string());
             }
         }
         for file in tuned_directory().iter().flat_map(|directory| profile_files(directory)) {
-            match read(&file) {
+            match read_profile(&file) {
                 Ok(profile) => store.add(profile, file.shown().to_string()),
                 // the file was not written by hand, so it does not stop a run
                 Err(error) => store.unreadable.push(format!("{error}; fbp tune writes it again")),
@@ -90,7 +90,7 @@ impl ProfileStore {
     /// Returns a profile by name, or by path if `selector` looks like a file (ends in `.toml` or contains a `/`).
     pub fn named(&self, selector: &str) -> Result<Profile> {
         if selector.ends_with(".toml") || selector.contains('/') {
-            return read(Path::new(selector));
+            return read_profile(Path::new(selector));
         }
         self.profiles.iter().find(|p| p.name == selector).cloned().ok_or_else(|| {
             let names: Vec<&str> = self.profiles.iter().map(|p| p.name.as_str()).collect();
@@ -158,7 +158,10 @@ pub fn tuned_directory() -> Option<PathBuf> {
 }
 
 /// Reads one profile file.
-fn read(path: &Path) -> Result<Profile> {
+///
+/// # Errors
+/// [`Error::Profile`] with the name of the file.
+pub fn read_profile(path: &Path) -> Result<Profile> {
     let name = path.shown().to_string();
     let unreadable = |error: String| Error::profile(&name, ProfileChoiceError::Unreadable { error });
     let text = crate::files::read_text(path).map_err(|e| unreadable(e.to_string()))?;

@@ -1,6 +1,6 @@
 //! Text files that list the files of a stack: `list FILE` in place of a path.
 
-use super::files::bad;
+use super::files::{InputFileError, bad};
 use crate::error::{Result, messages};
 use crate::files::{excerpt, read_text};
 use crate::visible::Shown;
@@ -11,7 +11,6 @@ use std::path::{Path, PathBuf, absolute};
 messages! {
     /// What is wrong with a text file that lists files.
     enum FileListError: Input {
-        Unreadable { error: io::Error } => "cannot be read: {error}"; "check the path",
         NotAPath { line: String } => "has the line `{line}`, which is no path"; "write one path a line",
         NamedTwice { path: String } => "names {path} twice"; "name every file once",
         Empty => "names no file"; "write one path a line",
@@ -35,7 +34,7 @@ pub fn list_file(spec: &str) -> Option<&Path> {
 pub(super) fn listed(spec: &str, flag: &str) -> Result<Vec<PathBuf>> {
     let list = list_file(spec).unwrap_or(Path::new(spec));
     let wrong = |why: FileListError| bad(flag, list, why);
-    let text = read_text(list).map_err(|error| wrong(FileListError::Unreadable { error }))?;
+    let text = read_text(list).map_err(|error| bad(flag, list, InputFileError::Unreadable { error }))?;
     let folder = list.parent().unwrap_or(Path::new(""));
     if let Some(long) = text.lines().find(|line| line.len() > MAX_PATH) {
         return Err(wrong(FileListError::NotAPath { line: excerpt(long).into() }));

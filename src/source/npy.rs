@@ -1,14 +1,13 @@
 //! Arrays in NumPy files (`.npy`): frames, rows and columns, or a single frame.
 
 use super::SampleType;
-use super::files::{InputFiles, bad, open_plain};
+use super::files::{InputFileError, InputFiles, bad, open_plain};
 use super::frames::{MAX_PIXELS, MAX_SIDE};
 use super::plain::PlainFrames;
 use crate::error::{BoxedError, Result, messages};
 use crate::files::{NpyHeader, OWN_END};
 use crate::remark::Remark;
 use std::fs::File;
-use std::io;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
 
@@ -20,7 +19,6 @@ const MAX_FRAMES: usize = 1 << 20;
 messages! {
     /// What is wrong with a NumPy file of frames.
     enum NpyInputError: Input {
-        Unreadable { error: io::Error } => "cannot be read: {error}"; "check the path",
         Truncated { frames: usize, width: usize, height: usize, sample: SampleType, needed: u64, bytes: u64 } =>
             "is truncated: {frames} frames of {width}x{height} pixels, {sample}, need {needed} bytes, the file has \
              {bytes}";
@@ -51,7 +49,7 @@ pub(super) fn open(spec: &str, flag: &str) -> Result<PlainFrames> {
     let (file, state) = open_plain(&path, flag)?;
     let look = || -> Result<(NpyHeader, Form), BoxedError> {
         let mut head = vec![0; state.bytes.min(MAX_HEADER) as usize];
-        file.read_exact_at(&mut head, 0).map_err(|error| NpyInputError::Unreadable { error })?;
+        file.read_exact_at(&mut head, 0).map_err(|error| InputFileError::Unreadable { error })?;
         let header = NpyHeader::parse(&head)?;
         let form = form(&header)?;
         Ok((header, form))

@@ -79,8 +79,7 @@ messages! {
             "{argument}: there is no such scan"; "check the path, or give a glob in quotes, as in 'night/*.h5'",
         NoMatch { argument: String } =>
             "{argument}: no file or directory matches"; "check the path, and that the glob is in quotes",
-        UnreadableDirectory { error: String } => "cannot be read: {error}"; "check the path and the permissions",
-        UnreadableList { error: BoxedError } => "cannot be read: {error}"; "check the path",
+        Unreadable { error: BoxedError } => "cannot be read: {error}"; "check the path and the permissions",
         MissingScan { path: String } => "names {path}, which is not there"; "correct the list",
         EmptyList => "names no scan"; "write one path a line",
         NoState =>

@@ -85,7 +85,7 @@ fn paths(argument: &str) -> Result<Vec<String>> {
     let mut found = Vec::new();
     for entry in glob_with(argument, options).map_err(wrong)? {
         let path = entry
-            .map_err(|e| Error::input(e.path(), ScanListError::UnreadableDirectory { error: e.error().to_string() }))?;
+            .map_err(|e| Error::input(e.path(), ScanListError::Unreadable { error: e.error().to_string().into() }))?;
         found.push(text(&path)?);
     }
     if found.is_empty() {
@@ -97,7 +97,7 @@ fn paths(argument: &str) -> Result<Vec<String>> {
 
 /// Returns the paths in a list, which are relative to its directory.
 fn in_list(list: &Path) -> Result<Vec<String>> {
-    let content = read_text(list).map_err(|e| Error::input(list, ScanListError::UnreadableList { error: e.into() }))?;
+    let content = read_text(list).map_err(|e| Error::input(list, ScanListError::Unreadable { error: e.into() }))?;
     let folder = list.parent().unwrap_or(Path::new(""));
     let lines = content.lines().map(str::trim_end).filter(|line| !line.is_empty() && !line.starts_with('#'));
     let paths: Vec<String> = lines.map(|line| text(&folder.join(line))).collect::<Result<_>>()?;
