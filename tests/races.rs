@@ -248,9 +248,9 @@ fn planted_mistakes_are_reported() {
     let source = KernelSource { entry: "planted", text: text.into(), ..fbp::kernel::generate_probe() };
     let kernel = session.kernel(&session.build(&source).unwrap(), source.entry).unwrap();
     let values = session.constant_buffer(&[0f32; 16], "values").unwrap();
-    let launch = session.launch(&kernel, source.entry).handle(&values).unwrap();
-    // SAFETY: not safe at all, which is what the simulator has to notice; it catches the accesses.
-    unsafe { launch.run(&[16], Some(&[16])) }.unwrap();
+    let launch = session.launch(&kernel, source.entry).buffer(&values, 16, "values").unwrap();
+    // this kernel is none of `cl/`: the simulator has to notice what it does, and catches the accesses
+    launch.run(&[16], Some(&[16])).unwrap();
     session.finish().unwrap();
     let log = std::fs::read_to_string(std::env::var("FBP_RACES_LOG").unwrap()).unwrap();
     for mistake in ["data race at local memory", "Invalid read", "Invalid write"] {

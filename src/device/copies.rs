@@ -5,7 +5,7 @@ use super::host_memory::{HostMemory, HostValues, pages};
 use super::{Session, cl_error};
 use crate::error::{Error, Result};
 use memmap2::MmapMut;
-use opencl3::command_queue::{CommandQueue, enqueue_read_buffer};
+use opencl3::command_queue::{CommandQueue, enqueue_copy_buffer, enqueue_read_buffer};
 use opencl3::error_codes::ClError;
 use opencl3::event::{CL_COMPLETE, Event};
 use opencl3::memory::{Buffer, CL_MAP_READ, CL_MAP_WRITE, CL_MEM_READ_WRITE, CL_MEM_USE_HOST_PTR, ClMem};
@@ -241,6 +241,25 @@ impl Session {
         };
         let copied = copied.map(Event::new).map_err(|e| failed(ClError(e)))?;
         self.sleep_until(&self.downloads, &copied).map_err(failed)
+    }
+
+    /// Starts to copy `bytes` bytes from a buffer to another one, each from one of its bytes on.
+    ///
+    /// # Errors
+    /// Errors of the device, also for bytes that a buffer does not have.
+    pub(crate) fn copy_between(
+        &self,
+        queue: &CommandQueue,
+        (from, first): (&Buffer<f32>, usize),
+        (to, place): (&Buffer<f32>, usize),
+        bytes: usize,
+        what: &str,
+    ) -> Result<Event> {
+        let [source, target] = [from, to].map(|buffer| buffer.get());
+        // SAFETY: the driver refuses bytes beyond the end of a buffer, and keeps both until they are copied.
+        unsafe { enqueue_copy_buffer(queue.get(), source, target, first, place, bytes, 0, ptr::null()) }
+            .map(Event::new)
+            .map_err(|e| cl_error(&format!("copying {what}"), self.device_name(), ClError(e)))
     }
 
     /// Waits for a command in a queue. Drivers of devices with memory of their own may keep a processor busy while they

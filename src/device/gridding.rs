@@ -249,45 +249,41 @@ impl GridProjector {
         first: usize,
         valid: usize,
     ) -> Result<Vec<Event>> {
-        let [width, height] = self.region;
         let Some(memory) = &sinogram.grids else {
             return Err(Error::Internal("there is no memory for grids".into()));
         };
-        session.expect_length(slices, first + valid * width * height, "slices")?;
-        session.expect_length(&sinogram.buffer, self.sinogram_bytes, "the compound sinogram")?;
-        session.expect_length(&memory.grids, self.form.values(self.slices), "grids")?;
         if valid > self.slices {
             return Err(Error::Internal(format!("{valid} slices are more than a pass of {}", self.slices)));
         }
         let grids = &memory.grids;
         let (cells_x, cells_y) = (self.form.grid.lengths[0], self.form.rows());
-        let behind = self.behind();
+        let (behind, values) = (self.behind(), self.form.values(self.slices));
         let spread = session
             .launch(&self.spread, "backproject")
-            .handle(&sinogram.buffer)?
-            .handle(&self.tiles)?
+            .buffer(&sinogram.buffer, self.sinogram_bytes, "the compound sinogram")?
+            .buffer(&self.tiles, self.count, "tiles of the grid")?
             .handle(&self.segments)?
             .handle(&self.steps)?
             .handle(&self.coefficients)?
-            .handle(grids)?
+            .buffer(grids, values, "grids")?
             .value(self.plane as u64)?
             .value(self.stride as i32)?
             .value(behind)?
             .value(cells_x as i32)?
             .value(cells_y as i32)?;
         let [items_x, items_y] = self.items;
-        // SAFETY: the sizes were checked; tiles are within the grid, and segments within the spectra.
-        let mut events = vec![unsafe { spread.run(&[self.count * items_x, items_y], Some(&self.items)) }?];
+        // tiles are within the grid, and segments within the spectra
+        let mut events = vec![spread.run(&[self.count * items_x, items_y], Some(&self.items))?];
         if let Some((add, tiles, count)) = &self.split {
             let launch = session
                 .launch(add, "add_parts")
-                .handle(tiles)?
-                .handle(grids)?
+                .buffer(tiles, *count, "tiles in parts")?
+                .buffer(grids, values, "grids")?
                 .value(behind)?
                 .value(cells_x as i32)?
                 .value(cells_y as i32)?;
-            // SAFETY: there are no more parts than there is memory for behind the grids.
-            events.push(unsafe { launch.run(&[count * items_x, items_y], Some(&self.items)) }?);
+            // there are no more parts than there is memory for behind the grids
+            events.push(launch.run(&[count * items_x, items_y], Some(&self.items))?);
         }
         match self.form.lines {
             GridLines::Local { groups, .. } => self.rows_in_local_memory(session, groups, grids, &mut events)?,
@@ -317,29 +313,28 @@ impl GridProjector {
         let items = ImageGroups::items(self.form.grid.lengths[0]);
         let launch = session
             .launch(&self.rows, "transform_grid_rows")
-            .handle(grids)?
+            .buffer(grids, self.form.values(self.slices), "grids")?
             .handle(&self.empty)?
             .handle(&self.turns[0])?
             .value(self.form.rows() as i32)?
             .value(self.used_rows() as i32)?
             .value(self.region[0] as i32)?;
         let global = [items, self.used_rows().next_multiple_of(groups.rows), self.slices];
-        // SAFETY: the grids hold so many rows; others are neither read nor written.
-        events.push(unsafe { launch.run(&global, Some(&[items, groups.rows, 1])) }?);
+        events.push(launch.run(&global, Some(&[items, groups.rows, 1]))?);
         Ok(())
     }
 
     fn rows_in_cache(&self, session: &Session, grids: &Buffer<[f32; 2]>, events: &mut Vec<Event>) -> Result<()> {
         let launch = session
             .launch(&self.rows, "transform_grid_rows")
-            .handle(grids)?
+            .buffer(grids, self.form.values(self.slices), "grids")?
             .handle(&self.empty)?
             .handle(&self.turns[0])?
             .value(self.behind())?
             .value(self.used_rows() as i32)?
             .value(self.region[0] as i32)?;
-        // SAFETY: the buffer holds the grids, and behind them the memory of each of these items.
-        events.push(unsafe { launch.run(&[self.form.workers, 1], Some(&[1, 1])) }?);
+        // each of these items has memory behind the grids
+        events.push(launch.run(&[self.form.workers, 1], Some(&[1, 1]))?);
         Ok(())
     }
 
@@ -355,11 +350,11 @@ impl GridProjector {
         let [width, height] = self.region;
         let launch = session
             .launch(&self.columns, "transform_grid_columns")
-            .handle(grids)?
+            .buffer(grids, self.form.values(self.slices), "grids")?
             .handle(&self.corrections[0])?
             .handle(&self.corrections[1])?
             .handle(&self.turns[1])?
-            .handle(slices)?;
+            .buffer(slices, first + valid * width * height, "slices")?;
         let launch = match self.form.lines {
             GridLines::Local { .. } => launch,
             GridLines::Cached { .. } => launch.value(self.behind())?,
@@ -378,7 +373,6 @@ impl GridProjector {
             }
             GridLines::Cached { .. } => (vec![self.form.workers, 1], vec![1, 1]),
         };
-        // SAFETY: sizes were checked by the caller; columns beyond the region are not stored.
-        unsafe { launch.run(&global, Some(&local)) }
+        launch.run(&global, Some(&local))
     }
 }

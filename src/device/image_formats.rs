@@ -75,9 +75,12 @@ fn verify(session: &Session, format: ImageFormat) -> Result<bool> {
         )
     }
     .map_err(|e| cl_error(&format!("writing while trying the image format {format}"), session.device_name(), e))?;
-    let launch = session.launch(&kernel, "probe_image").handle(&image)?.handle(&positions)?.handle(&values)?;
-    // SAFETY: a work-item for each position reads it, and writes its two values, which fit the buffer.
-    unsafe { launch.run(&[at.len()], None) }?;
+    let launch = session
+        .launch(&kernel, "probe_image")
+        .handle(&image)?
+        .buffer(&positions, at.len(), "probe positions")?
+        .buffer(&values, 2 * at.len(), "probe values")?;
+    launch.run(&[at.len()], None)?;
     let mut got = vec![[0f32; 4]; 2 * at.len()];
     session.read(&values, &mut got, "probe values")?;
 

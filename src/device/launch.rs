@@ -163,23 +163,20 @@ impl DirectProjector {
         valid: usize,
     ) -> Result<Event> {
         let [_, _, width, height] = self.roi.map(|side| side as usize);
-        session.expect_length(slices, first + valid * width * height, "slices")?;
-        session.expect_length(peaks, self.slices, "peaks")?;
-        session.expect_length(&sinogram.buffer, self.sinogram_bytes, "the compound sinogram")?;
         if valid > self.slices || sinogram.image.is_some() != self.has_image {
             return Err(Error::Internal(format!("{valid} slices, or this compound sinogram, are not this kernel's")));
         }
         let launch = session.launch(&self.kernel, "backproject");
         let launch = match &sinogram.image {
             Some(image) => launch.handle(image)?,
-            None => launch.handle(&sinogram.buffer)?,
+            None => launch.buffer(&sinogram.buffer, self.sinogram_bytes, "the compound sinogram")?,
         };
         let launch = launch
             .handle(&self.columns)?
             .handle(&self.rows)?
             .handle(&self.constants)?
-            .handle(peaks)?
-            .handle(slices)?
+            .buffer(peaks, self.slices, "peaks")?
+            .buffer(slices, first + valid * width * height, "slices")?
             .handle(&self.counters)?
             .value(self.projections)?
             .value(self.bins)?
@@ -189,7 +186,6 @@ impl DirectProjector {
             .value(valid as i32)?
             .value(self.unit)?
             .value(self.centre)?;
-        // SAFETY: the sizes were checked, tables and work-items were made for the region, and the kernel writes within it.
-        unsafe { launch.run(&self.global, Some(&self.local)) }
+        launch.run(&self.global, Some(&self.local))
     }
 }

@@ -388,7 +388,7 @@ impl<'a> Launch<'a> {
     }
 
     /// Makes the launch wait for a command of another queue, which has been flushed.
-    pub(super) fn after(self, command: Option<&'a Event>) -> Self {
+    pub(crate) fn after(self, command: Option<&'a Event>) -> Self {
         Launch { after: command, ..self }
     }
 
@@ -402,8 +402,19 @@ impl<'a> Launch<'a> {
         self.set(&value)
     }
 
-    /// Sets the next argument to a buffer or image.
-    pub fn handle(self, memory: &impl ClMem) -> Result<Self> {
+    /// Sets the next argument to a buffer of which the kernel touches the first `count` values, or fewer; `what` names
+    /// it in messages.
+    ///
+    /// # Errors
+    /// [`Error::Internal`] if the buffer has fewer values.
+    pub fn buffer<T>(self, buffer: &Buffer<T>, count: usize, what: &str) -> Result<Self> {
+        self.session.expect_length(buffer, count, what)?;
+        self.set(&buffer.get())
+    }
+
+    /// Sets the next argument to an image, whose sampler keeps the kernel within it, or to a table that was made for
+    /// the kernel and its work-items, all of which it may read.
+    pub(super) fn handle(self, memory: &impl ClMem) -> Result<Self> {
         self.set(&memory.get())
     }
 
@@ -420,11 +431,13 @@ impl<'a> Launch<'a> {
 
     /// Enqueues the kernel over `global` work-items, in work-groups of `local` or as the driver likes.
     ///
-    /// # Safety
-    /// With its arguments and work-items, the kernel must stay within the memory that it was given.
-    pub unsafe fn run(self, global: &[usize], local: Option<&[usize]>) -> Result<Event> {
+    /// # Errors
+    /// Errors of the device.
+    pub fn run(self, global: &[usize], local: Option<&[usize]>) -> Result<Event> {
         let after: Vec<_> = self.after.iter().map(|command| command.get()).collect();
-        // SAFETY: all pointers live through the call; the caller answers for what the kernel does.
+        // SAFETY: all pointers live through the call. With the values and work-items that its host side gives it, a kernel of
+        // `cl/` stays within the extents that its host side declares, which were compared with the buffers; a simulator
+        // checks that.
         unsafe {
             self.queue.enqueue_nd_range_kernel(
                 self.kernel.get(),

@@ -62,13 +62,13 @@ impl BatchShape {
         self.slices * self.pairs() * self.stride()
     }
 
-    /// Checks that the buffer holds the rows of all slices that have some, and that a pass has that many slices.
-    fn expect_rows(&self, session: &Session, rows: UnfilteredRows) -> Result<()> {
+    /// Passes the rows of all slices that have some to a kernel, unless they are more slices than those of a pass.
+    fn pass_rows<'a>(&self, rows: UnfilteredRows, launch: Launch<'a>) -> Result<Launch<'a>> {
         let UnfilteredRows { values, first, valid } = rows;
         if valid > self.slices {
             return Err(Error::Internal(format!("{valid} slices are more than a pass of {}", self.slices)));
         }
-        session.expect_length(values, first + valid * self.projections * self.bins, "sinograms")
+        launch.buffer(values, first + valid * self.projections * self.bins, "sinograms")
     }
 
     /// Returns the number of complex rows of one slice.
@@ -106,21 +106,13 @@ impl FilteredRows<'_> {
         }
     }
 
-    /// Checks that the buffer holds the rows of `slices` slices.
-    fn check(self, session: &Session, s: BatchShape, slices: usize) -> Result<()> {
+    /// Passes the rows of `slices` slices to a kernel.
+    fn pass<'a>(self, s: BatchShape, slices: usize, launch: Launch<'a>) -> Result<Launch<'a>> {
         match self {
-            FilteredRows::Pairs(rows) => session.expect_length(rows, slices * s.pairs() * s.stride(), "filtered rows"),
+            FilteredRows::Pairs(rows) => launch.buffer(rows, slices * s.pairs() * s.stride(), "filtered rows"),
             FilteredRows::Planar(rows, first) => {
-                session.expect_length(rows, first + slices * s.projections * s.bins, "filtered rows")
+                launch.buffer(rows, first + slices * s.projections * s.bins, "filtered rows")
             }
-        }
-    }
-
-    /// Passes the rows to a kernel.
-    fn pass(self, launch: Launch) -> Result<Launch> {
-        match self {
-            FilteredRows::Pairs(rows) => launch.handle(rows),
-            FilteredRows::Planar(rows, _) => launch.handle(rows),
         }
     }
 }
@@ -287,19 +279,15 @@ fn padded(
     rows: UnfilteredRows,
     spectra: &Buffer<[f32; 2]>,
 ) -> Result<Event> {
-    s.expect_rows(session, rows)?;
-    session.expect_length(spectra, s.padded(), "padded rows")?;
-    let launch = session
-        .launch(kernel, "pad_rows")
-        .handle(rows.values)?
-        .handle(spectra)?
+    let launch = s
+        .pass_rows(rows, session.launch(kernel, "pad_rows"))?
+        .buffer(spectra, s.padded(), "padded rows")?
         .value(rows.first as u64)?
         .value(s.bins as i32)?
         .value(s.stride() as i32)?
         .value(s.projections as i32)?
         .value(rows.valid as i32)?;
-    // SAFETY: both buffers were checked; values beyond the valid rows are not read.
-    unsafe { launch.run(&[ROW_GROUP, s.pairs(), s.slices], Some(&[ROW_GROUP, 1, 1])) }
+    launch.run(&[ROW_GROUP, s.pairs(), s.slices], Some(&[ROW_GROUP, 1, 1]))
 }
 
 fn host_filter(setup: &FilterSetup) -> HostFilter {
@@ -423,21 +411,17 @@ impl RowKernels {
         else {
             return Err(Error::Internal("there is no fused filter".into()));
         };
-        s.expect_rows(session, rows)?;
-        FilteredRows::Planar(out, to).check(session, s, rows.valid)?;
         let items = RowFilter::items(s.rows.length);
-        let launch = session
-            .launch(kernel, "filter_rows")
-            .handle(rows.values)?
-            .handle(out)?
-            .handle(&self.spectrum)?
-            .handle(turns)?
+        let launch = s.pass_rows(rows, session.launch(kernel, "filter_rows"))?;
+        let launch = FilteredRows::Planar(out, to)
+            .pass(s, rows.valid, launch)?
+            .buffer(&self.spectrum, s.rows.length, "the filter's spectrum")?
+            .buffer(turns, s.rows.length, "the transform's factors")?
             .value(rows.first as u64)?
             .value(to as u64)?
             .value(s.bins as i32)?
             .value(s.projections as i32)?;
-        // SAFETY: rows and output were checked, spectrum and factors have the length that the kernel was made for.
-        unsafe { launch.run(&[items, s.pairs().next_multiple_of(side), rows.valid], Some(&[items, side, 1])) }
+        launch.run(&[items, s.pairs().next_multiple_of(side), rows.valid], Some(&[items, side, 1]))
     }
 
     /// Returns the filtered rows of a batch.
@@ -461,11 +445,10 @@ impl RowKernels {
         let forward = transform.forward(session, spectra)?;
         let launch = session
             .launch(multiply, "multiply_spectrum")
-            .handle(spectra)?
-            .handle(&self.spectrum)?
+            .buffer(spectra, s.pairs() * s.slices * s.rows.length, "padded rows")?
+            .buffer(&self.spectrum, s.rows.length, "the filter's spectrum")?
             .value(s.rows.length as i32)?;
-        // SAFETY: a work-group for each padded row, whose length is the spectrum's.
-        let multiplied = unsafe { launch.run(&[ROW_GROUP, s.pairs() * s.slices], Some(&[ROW_GROUP, 1])) }?;
+        let multiplied = launch.run(&[ROW_GROUP, s.pairs() * s.slices], Some(&[ROW_GROUP, 1]))?;
         Ok(vec![padded, forward, multiplied, transform.backward(session, spectra)?])
     }
 
@@ -482,37 +465,31 @@ impl RowKernels {
         let Some(weights) = self.weights.get(s.part) else {
             return Err(Error::Internal(format!("there is no part {} of the projections", s.part)));
         };
-        session.expect_length(weights, s.projections, "projection weights")?;
-        filtered.check(session, s, valid)?;
-        session.expect_length(peak_bits, s.slices, "peaks")?;
-        session.expect_length(&sinogram.buffer, s.sinogram_bytes, "the compound sinogram")?;
         let mut events = Vec::new();
         if s.storage == Storage::Half {
             events.push(session.write(peak_bits, &vec![0; s.slices], "peaks")?);
             let launch = filtered
-                .pass(session.launch(&self.peaks, "measure_peaks"))?
-                .handle(weights)?
-                .handle(peak_bits)?
+                .pass(s, valid, session.launch(&self.peaks, "measure_peaks"))?
+                .buffer(weights, s.projections, "projection weights")?
+                .buffer(peak_bits, valid, "peaks")?
                 .value(filtered.first())?
                 .value(s.bins as i32)?
                 .value(s.stride() as i32)?
                 .value(s.projections as i32)?;
-            // SAFETY: reads the bins of all rows, and writes a value for each slice.
-            events.push(unsafe { launch.run(&[ROW_GROUP, s.pairs(), valid], Some(&[ROW_GROUP, 1, 1])) }?);
+            events.push(launch.run(&[ROW_GROUP, s.pairs(), valid], Some(&[ROW_GROUP, 1, 1]))?);
         }
         let width = (s.bins + 2 * s.guard).next_multiple_of(TILE[0]);
         let launch = filtered
-            .pass(session.launch(&self.interleave, "interleave"))?
-            .handle(weights)?
-            .handle(peak_bits)?
-            .handle(&sinogram.buffer)?
+            .pass(s, valid, session.launch(&self.interleave, "interleave"))?
+            .buffer(weights, s.projections, "projection weights")?
+            .buffer(peak_bits, s.slices, "peaks")?
+            .buffer(&sinogram.buffer, s.sinogram_bytes, "the compound sinogram")?
             .value(filtered.first())?
             .value(s.bins as i32)?
             .value(s.stride() as i32)?
             .value(s.projections as i32)?
             .value(valid as i32)?;
-        // SAFETY: all buffers were checked; bins and projections beyond them are not written.
-        events.push(unsafe { launch.run(&[width, TILE[1], s.pairs()], Some(&[TILE[0], TILE[1], 1])) }?);
+        events.push(launch.run(&[width, TILE[1], s.pairs()], Some(&[TILE[0], TILE[1], 1]))?);
         events.extend(sinogram.publish(session)?);
         Ok(events)
     }

@@ -1,7 +1,7 @@
 //! Converts rows to the filtered spectra that gridding reads: by one kernel, or by a transform with kernels around it.
 
 use super::{FilterSetup, RowBatch, RowTransform};
-use crate::device::{Session, SinogramStore};
+use crate::device::{Launch, Session, SinogramStore};
 use crate::error::{Error, Result};
 use crate::geometry::Offset;
 use crate::kernel::{ROW_GROUP, RowFilter, RowFilterMethod, generate_filter};
@@ -128,16 +128,12 @@ impl SpectraStage {
             return Err(Error::Internal(format!("there is no part {part} of the projections")));
         };
         let (bins, projections, slices) = (self.bins, batch.projections.len(), self.slices);
-        let bytes = 8 * slices * projections * stored_frequencies(bins);
-        session.expect_length(&sinogram.buffer, bytes, "the compound sinogram")?;
-        session.expect_length(batch.rows, batch.first + batch.valid * projections * bins, "sinograms")?;
-        session.expect_length(phases, projections, "phases")?;
-        session.expect_length(weights, projections, "projection weights")?;
         if batch.valid > slices {
             return Err(Error::Internal(format!("{} slices are more than a pass of {slices}", batch.valid)));
         }
         let spectrum = &self.spectra[factors as usize];
-        let pass = SpectraPass { batch, sinogram, spectrum, weights, phases, bins, slices, projections };
+        let length = self.rows.length;
+        let pass = SpectraPass { batch, sinogram, spectrum, weights, phases, bins, slices, projections, length };
         match &mut self.method {
             SpectraMethod::Fused { kernel, turns } => {
                 let RowFilterMethod::Fused { rows: side, .. } = self.rows.method else {
@@ -151,14 +147,14 @@ impl SpectraStage {
                 pass.by_kernel(session, kernel, turns, Some(scratch), &[*items, 1], &[1, 1])
             }
             SpectraMethod::Transform { pad, keep, transform: Some(transform), padded } => {
-                pass.by_transform(session, [pad, keep], transform.as_mut(), padded, self.rows.length)
+                pass.by_transform(session, [pad, keep], transform.as_mut(), padded)
             }
             SpectraMethod::Transform { .. } => Err(Error::Internal("there is no transform of rows".into())),
         }
     }
 }
 
-/// Inputs of a pass; all buffers have been checked.
+/// Inputs of a pass.
 struct SpectraPass<'a> {
     batch: &'a RowBatch<'a>,
     sinogram: &'a SinogramStore,
@@ -168,9 +164,27 @@ struct SpectraPass<'a> {
     bins: usize,
     slices: usize,
     projections: usize,
+    /// Length of a padded row.
+    length: usize,
 }
 
 impl SpectraPass<'_> {
+    /// Sets the next argument to the rows of the batch.
+    fn pass_rows<'a>(&self, launch: Launch<'a>) -> Result<Launch<'a>> {
+        let RowBatch { rows, first, valid, .. } = *self.batch;
+        launch.buffer(rows, first + valid * self.projections * self.bins, "sinograms")
+    }
+
+    /// Sets the next arguments to the spectra that are stored, and to the factors of their frequencies.
+    fn pass_spectra<'a>(&self, launch: Launch<'a>) -> Result<Launch<'a>> {
+        let bytes = 8 * self.slices * self.projections * stored_frequencies(self.bins);
+        launch
+            .buffer(&self.sinogram.buffer, bytes, "the compound sinogram")?
+            .buffer(self.spectrum, self.length, "the filter's spectrum")?
+            .buffer(self.weights, self.projections, "projection weights")?
+            .buffer(self.phases, self.projections, "phases")
+    }
+
     /// Computes spectra by `filter_spectra`, launched with a global and a local size.
     fn by_kernel(
         &self,
@@ -181,16 +195,11 @@ impl SpectraPass<'_> {
         global: &[usize],
         local: &[usize],
     ) -> Result<Vec<Event>> {
-        let launch = session
-            .launch(kernel, "filter_spectra")
-            .handle(self.batch.rows)?
-            .handle(&self.sinogram.buffer)?
-            .handle(self.spectrum)?
-            .handle(self.weights)?
-            .handle(self.phases)?
-            .handle(turns)?;
+        let launch = self.pass_rows(session.launch(kernel, "filter_spectra"))?;
+        let launch = self.pass_spectra(launch)?.buffer(turns, self.length, "the transform's factors")?;
         let launch = match scratch {
-            Some(scratch) => launch.handle(scratch)?,
+            // two lines of all slices for each item
+            Some(scratch) => launch.buffer(scratch, 2 * global[0] * self.length * self.slices, "rows in work")?,
             None => launch,
         };
         let launch = launch
@@ -198,8 +207,7 @@ impl SpectraPass<'_> {
             .value(self.bins as i32)?
             .value(self.projections as i32)?
             .value(self.batch.valid as i32)?;
-        // SAFETY: buffers were checked; factors and scratch have the length that the kernel was made for.
-        Ok(vec![unsafe { launch.run(global, Some(local)) }?])
+        Ok(vec![launch.run(global, Some(local))?])
     }
 
     /// Computes spectra by a transform of rows of `length`, between `pad_rows` and `keep_spectra`.
@@ -209,34 +217,23 @@ impl SpectraPass<'_> {
         [pad, keep]: [&Kernel; 2],
         transform: &mut dyn RowTransform,
         padded: &mut Buffer<[f32; 2]>,
-        length: usize,
     ) -> Result<Vec<Event>> {
         let pairs = self.projections.div_ceil(2);
-        session.expect_length(padded, self.slices * pairs * length, "padded rows")?;
+        let count = self.slices * pairs * self.length;
         let (group, global) = ([ROW_GROUP, 1, 1], [ROW_GROUP, pairs, self.slices]);
-        let launch = session
-            .launch(pad, "pad_rows")
-            .handle(self.batch.rows)?
-            .handle(padded)?
+        let launch = self
+            .pass_rows(session.launch(pad, "pad_rows"))?
+            .buffer(padded, count, "padded rows")?
             .value(self.batch.first as u64)?
             .value(self.bins as i32)?
-            .value(length as i32)?
+            .value(self.length as i32)?
             .value(self.projections as i32)?
             .value(self.batch.valid as i32)?;
-        // SAFETY: both buffers were checked.
-        let padding = unsafe { launch.run(&global, Some(&group)) }?;
+        let padding = launch.run(&global, Some(&group))?;
         let transformed = transform.forward(session, padded)?;
-        let launch = session
-            .launch(keep, "keep_spectra")
-            .handle(padded)?
-            .handle(&self.sinogram.buffer)?
-            .handle(self.spectrum)?
-            .handle(self.weights)?
-            .handle(self.phases)?
-            .value(length as i32)?
-            .value(self.projections as i32)?;
-        // SAFETY: all buffers were checked.
-        let kept = unsafe { launch.run(&global, Some(&group)) }?;
+        let launch = session.launch(keep, "keep_spectra").buffer(padded, count, "padded rows")?;
+        let launch = self.pass_spectra(launch)?.value(self.length as i32)?.value(self.projections as i32)?;
+        let kept = launch.run(&global, Some(&group))?;
         Ok(vec![padding, transformed, kept])
     }
 }

@@ -68,9 +68,8 @@ fn assert_adds(session: &Session, add: usize, options: &str) {
     let mut buffer = session.buffer(VALUES, CL_MEM_READ_WRITE, "values").unwrap();
     let before: Vec<i32> = (0..VALUES as i32).collect();
     session.write(&mut buffer, &before, "values").unwrap();
-    let launch = session.launch(&kernel, "add").handle(&buffer).unwrap();
-    // SAFETY: a work-item for each value.
-    unsafe { launch.run(&[VALUES], None) }.unwrap();
+    let launch = session.launch(&kernel, "add").buffer(&buffer, VALUES, "values").unwrap();
+    launch.run(&[VALUES], None).unwrap();
     let mut after = vec![0i32; VALUES];
     session.read(&buffer, &mut after, "values").unwrap();
     assert!(before.iter().zip(&after).all(|(before, after)| before + add as i32 == *after), "{after:?}");

@@ -117,14 +117,13 @@ impl BatchImages {
         let Some(kernel) = &self.minus_log else { return Ok(last) };
         let launch = session
             .launch(kernel, "minus_log")
-            .handle(into_block.values)?
-            .handle(counts)?
+            .rows(into_block, wanted.len(), projections * self.bins)?
+            .buffer(counts, counted.len(), "counts of replaced values")?
             .value(into_block.first as u64)?
             .value(into_block.stride as u64)?
             .value(self.bins as i32)?
             .value([counted.start - wanted.start, counted.end - wanted.start].map(|row| row as i32))?;
         let global = [self.group, *projections, wanted.len()];
-        // SAFETY: these rows of the block were written just before, and there are counts for all its rows.
-        unsafe { launch.among_uploads().run(&global, Some(&[self.group, 1, 1])) }.map(Some)
+        launch.among_uploads().run(&global, Some(&[self.group, 1, 1])).map(Some)
     }
 }

@@ -56,8 +56,6 @@ impl SampleBinner {
     ) -> Result<&Buffer<u8>> {
         let DeviceSamples { values: samples, copied } = samples.into();
         let StoredRows { by, width, .. } = self.stored;
-        session.expect_length(samples, rows * projections * self.stored.row_bytes(), "samples")?;
-        session.expect_length(&self.means, 4 * rows * projections * self.stored.bins(), "binned samples")?;
         if rows == 0 || projections == 0 {
             return Ok(&self.means);
         }
@@ -70,16 +68,15 @@ impl SampleBinner {
         let launch = session
             .launch(&self.kernel, "bin_samples")
             .after(copied)
-            .handle(samples)?
-            .handle(&self.means)?
+            .buffer(samples, rows * projections * self.stored.row_bytes(), "samples")?
+            .buffer(&self.means, 4 * rows * projections * bins, "binned samples")?
             .value(of_outer as u64)?
             .value(of_inner as u64)?
             .value(of_part as u64)?
             .value(width as i32)?
             .value(bins as i32)?;
         let global = [bins.next_multiple_of(self.group), inner, outer];
-        // SAFETY: samples and means were checked against these rows; bins beyond a row are not written.
-        unsafe { launch.among_uploads().run(&global, Some(&[self.group, 1, 1])) }?;
+        launch.among_uploads().run(&global, Some(&[self.group, 1, 1]))?;
         Ok(&self.means)
     }
 }

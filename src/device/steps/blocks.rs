@@ -12,7 +12,7 @@ use super::images::DeviceRows;
 use super::kept_block::KeptBlock;
 use super::row_correction::{DetectorBatch, RowCorrection, RowCounts};
 use super::samples::SampleOrder;
-use super::{BufferLayout, Session, cl_error};
+use super::{BufferLayout, Session};
 use crate::error::{Error, Result};
 use crate::facts::DeviceFacts;
 use crate::kernel::ImageFilterBackend;
@@ -199,10 +199,8 @@ impl BlockCorrector {
         };
         rows.iter().enumerate().try_for_each(|(at, row)| {
             let (from, place) = (row * length, first + at * stride);
-            // SAFETY: a block has this row, and the sinograms were checked.
-            unsafe { session.uploads.enqueue_copy_buffer(block, sinograms, 4 * from, 4 * place, 4 * length, &[]) }
-                .map(drop)
-                .map_err(|e| cl_error("copying sinograms", session.device_name(), e))
+            let (from, to) = ((&*block, 4 * from), (&*sinograms, 4 * place));
+            session.copy_between(&session.uploads, from, to, 4 * length, "sinograms").map(drop)
         })
     }
 }

@@ -1,12 +1,11 @@
 //! Sums over the columns of sinograms, and corrections of single values.
 
-use super::{BufferLayout, DeviceValues, HostMemory, Queue, Session, SinogramBatch, SinogramShape, cl_error};
+use super::{BufferLayout, DeviceValues, HostCopy, Queue, Session, SinogramBatch, SinogramShape};
 use crate::error::{Error, Result};
 use crate::kernel::{ColumnSumGroup, generate_column_sums};
 use opencl3::event::Event;
 use opencl3::kernel::Kernel;
 use opencl3::memory::Buffer;
-use opencl3::types::CL_NON_BLOCKING;
 use std::ops::Range;
 
 /// Largest number of work-items along projections where a kernel goes through them in steps.
@@ -55,11 +54,10 @@ pub struct ColumnSums {
     shape: SinogramShape,
 }
 
-/// Sums on the device, and host memory for their copy.
+/// Sums on the device, and their copy in host memory.
 struct HostSums {
     sums: Buffer<[f32; 2]>,
-    memory: HostMemory,
-    copied: Option<Event>,
+    copy: HostCopy,
 }
 
 impl ColumnSums {
@@ -72,11 +70,7 @@ impl ColumnSums {
         let program = session.build(&generate_column_sums(group, alive)?)?;
         let (layout, count) = (Self::layout(shape), shape.slices * shape.bins);
         let sums = || -> Result<_> {
-            Ok(HostSums {
-                sums: layout.buffer(session, "sums of columns")?,
-                memory: session.host_memory(2 * count)?,
-                copied: None,
-            })
+            Ok(HostSums { sums: layout.buffer(session, "sums of columns")?, copy: HostCopy::new(session, 2 * count)? })
         };
         Ok(ColumnSums {
             sum: session.kernel(&program, "sum_columns")?,
@@ -113,22 +107,21 @@ impl ColumnSums {
         counted: &Range<usize>,
         which: ColumnSum,
     ) -> Result<()> {
-        self.expect(session, columns)?;
+        self.shape.expect(session, columns)?;
         if counted.end > columns.projections {
             return Err(Error::Internal(format!("columns have no {} values", counted.end)));
         }
         let launch = session
             .launch(&self.sum, "sum_columns")
-            .handle(columns.values)?
-            .handle(&self.sums[which as usize].sums)?
+            .sinograms(columns)?
+            .buffer(&self.sums[which as usize].sums, columns.slices * self.shape.bins, "sums of columns")?
             .value(columns.first as u64)?
             .value(self.shape.bins as i32)?
             .value(columns.projections as i32)?
             .value(counted.start as i32)?
             .value(counted.end as i32)?;
         let items = self.group.items;
-        // SAFETY: batch, sums and range were checked; there is a work-group for each column.
-        let summed = unsafe { launch.run(&[self.shape.bins * items, 1, columns.slices], Some(&[items, 1, 1])) }?;
+        let summed = launch.run(&[self.shape.bins * items, 1, columns.slices], Some(&[items, 1, 1]))?;
         self.start_copy(session, which, columns.slices, &summed)
     }
 
@@ -138,33 +131,28 @@ impl ColumnSums {
     /// # Errors
     /// [`Error::Internal`] if a buffer is too small, and errors of the device.
     pub fn start_changes(&mut self, session: &Session, sinograms: &SinogramBatch) -> Result<()> {
-        self.expect(session, sinograms)?;
+        self.shape.expect(session, sinograms)?;
         let launch = session
             .launch(&self.changes, "sum_changes")
-            .handle(sinograms.values)?
-            .handle(&self.sums[ColumnSum::Changes as usize].sums)?
+            .sinograms(sinograms)?
+            .buffer(
+                &self.sums[ColumnSum::Changes as usize].sums,
+                sinograms.slices * self.shape.bins,
+                "sums of columns",
+            )?
             .value(sinograms.first as u64)?
             .value(self.shape.bins as i32)?
             .value(sinograms.projections as i32)?;
         let [columns, parts] = self.group.tile;
         let global = [self.shape.bins.next_multiple_of(columns), parts, sinograms.slices];
-        // SAFETY: batch and sums were checked; bins beyond them are left out, and projections mirrored.
-        let summed = unsafe { launch.run(&global, Some(&[columns, parts, 1])) }?;
+        let summed = launch.run(&global, Some(&[columns, parts, 1]))?;
         self.start_copy(session, ColumnSum::Changes, sinograms.slices, &summed)
     }
 
     /// Starts to copy the sums of `slices` sinograms to the host, after the kernel `summed`.
     fn start_copy(&mut self, session: &Session, which: ColumnSum, slices: usize, summed: &Event) -> Result<()> {
-        let HostSums { sums, memory, copied } = &mut self.sums[which as usize];
-        let values = &mut bytemuck::cast_slice_mut(memory)[..slices * self.shape.bins];
-        let failed = |e| cl_error("downloading sums of columns", session.device_name(), e);
-        // other queues wait only for what the driver has got
-        session.queue.flush().map_err(failed)?;
-        // SAFETY: the memory is neither read nor given up before the copy is over; the driver checks the size.
-        let copy = unsafe { self.copies.enqueue_read_buffer(sums, CL_NON_BLOCKING, 0, values, &[summed.get()]) }
-            .map_err(failed)?;
-        *copied = Some(copy);
-        self.copies.flush().map_err(failed)
+        let HostSums { sums, copy } = &mut self.sums[which as usize];
+        copy.start(session, &self.copies, sums, slices * self.shape.bins, summed, "sums of columns")
     }
 
     /// Waits for the sums that were started last and returns those of `slices` sinograms, `[slice][bin]`.
@@ -172,12 +160,11 @@ impl ColumnSums {
     /// # Errors
     /// Errors of the device, and [`Error::Internal`] if none were started.
     pub fn wait(&mut self, session: &Session, which: ColumnSum, slices: usize) -> Result<Vec<f64>> {
-        let HostSums { memory, copied, .. } = &mut self.sums[which as usize];
-        let Some(copied) = copied.take().filter(|_| slices <= self.shape.slices) else {
+        let copied = self.sums[which as usize].copy.wait(session, "sums of columns")?;
+        let pairs: &[[f32; 2]] = bytemuck::cast_slice(copied);
+        let Some(pairs) = pairs.get(..slices * self.shape.bins) else {
             return Err(Error::Internal(format!("no {which:?} of {slices} sinograms")));
         };
-        copied.wait().map_err(|e| cl_error("downloading sums of columns", session.device_name(), e))?;
-        let pairs: &[[f32; 2]] = &bytemuck::cast_slice(memory)[..slices * self.shape.bins];
         Ok(pairs.iter().map(|[sum, rest]| f64::from(*sum) + f64::from(*rest)).collect())
     }
 
@@ -186,8 +173,7 @@ impl ColumnSums {
     /// # Errors
     /// [`Error::Internal`] if a buffer is too small or a bin is not in the sinograms, and errors of the device.
     pub fn interpolate(&mut self, session: &Session, sinograms: &SinogramBatch, gaps: &[Gap]) -> Result<()> {
-        self.expect(session, sinograms)?;
-        session.expect_length(&self.gaps, gaps.len(), "bins to be interpolated")?;
+        self.shape.expect(session, sinograms)?;
         let is_bin = |bin: i32| (0..self.shape.bins as i32).contains(&bin);
         let is_there = |gap: &Gap| {
             let bins = [gap.bin, gap.left, gap.right].into_iter().all(is_bin);
@@ -203,16 +189,15 @@ impl ColumnSums {
         session.write_beside(&self.copies, &mut self.gaps, used, gaps, "bins to be interpolated")?;
         let launch = session
             .launch(&self.interpolate, "interpolate")
-            .handle(sinograms.values)?
-            .handle(&self.gaps)?
+            .sinograms(sinograms)?
+            .buffer(&self.gaps, gaps.len(), "bins to be interpolated")?
             .value(sinograms.first as u64)?
             .value(self.shape.bins as i32)?
             .value(sinograms.projections as i32)?
             .value(gaps.len() as i32)?;
         let items = self.group.items;
         let global = [gaps.len().next_multiple_of(items), sinograms.projections.min(PROJECTION_ITEMS)];
-        // SAFETY: the batch and the bins of all gaps were checked.
-        self.interpolated = Some(unsafe { launch.run(&global, Some(&[items, 1])) }?);
+        self.interpolated = Some(launch.run(&global, Some(&[items, 1]))?);
         Ok(())
     }
 
@@ -221,11 +206,10 @@ impl ColumnSums {
     /// # Errors
     /// [`Error::Internal`] if a buffer is too small, and errors of the device.
     pub fn make_finite(&self, session: &Session, sinograms: &SinogramBatch) -> Result<()> {
-        self.expect(session, sinograms)?;
+        self.shape.expect(session, sinograms)?;
         let first = sinograms.first as u64;
-        let launch = session.launch(&self.make_finite, "make_finite").handle(sinograms.values)?.value(first)?;
-        // SAFETY: an item for each value of the batch, which was checked.
-        unsafe { launch.run(&[sinograms.slices * sinograms.sinogram_len()], None) }.map(drop)
+        let launch = session.launch(&self.make_finite, "make_finite").sinograms(sinograms)?.value(first)?;
+        launch.run(&[sinograms.slices * sinograms.sinogram_len()], None).map(drop)
     }
 
     /// Subtracts `others`, values of the same layout at the start of another buffer, from the sinograms.
@@ -233,34 +217,19 @@ impl ColumnSums {
     /// # Errors
     /// [`Error::Internal`] if a buffer is too small, and errors of the device.
     pub fn subtract(&self, session: &Session, sinograms: &SinogramBatch, others: &DeviceValues) -> Result<()> {
-        self.expect(session, sinograms)?;
+        self.shape.expect(session, sinograms)?;
         let count = sinograms.slices * sinograms.sinogram_len();
-        session.expect_length(others, count, "values to be subtracted")?;
         let launch = session
             .launch(&self.subtract, "subtract")
-            .handle(sinograms.values)?
-            .handle(others)?
+            .sinograms(sinograms)?
+            .buffer(others, count, "values to be subtracted")?
             .value(sinograms.first as u64)?
             .value(count as u64)?;
-        // SAFETY: the batch and the other values were checked.
-        unsafe { launch.run(&[self.items(count)], Some(&[self.group.items])) }.map(drop)
-    }
-
-    /// Checks the size of a batch, and that there is memory for its sums.
-    fn expect(&self, session: &Session, batch: &SinogramBatch) -> Result<()> {
-        self.shape.expect(session, batch)?;
-        session.expect_length(&self.gaps, batch.slices * self.shape.bins, "sums of columns")
+        launch.run(&[self.items(count)], Some(&[self.group.items])).map(drop)
     }
 
     /// Returns the number of work-items for `count` values.
     fn items(&self, count: usize) -> usize {
         count.div_ceil(self.group.items).clamp(1, VALUE_GROUPS) * self.group.items
-    }
-}
-
-impl Drop for ColumnSums {
-    /// Waits for the copies, so that nothing is copied into freed memory.
-    fn drop(&mut self) {
-        let _ = self.copies.finish();
     }
 }

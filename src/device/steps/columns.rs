@@ -10,6 +10,9 @@ use opencl3::memory::Buffer;
 /// Largest number of work-items along bins where a kernel goes through the bins in steps.
 const BIN_ITEMS: usize = 1 << 15;
 
+/// Name of the ranks of values in layouts and messages.
+const RANKS: &str = "ranks in columns";
+
 /// Correction of a column: by a positive factor and a summand, each as two floats, or by values in ascending order.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -65,7 +68,7 @@ impl ColumnOrder {
             restore: session.kernel(&program, "restore")?,
             correct: session.kernel(&program, "correct")?,
             plan,
-            ranks: layout.buffer(session, "ranks in columns")?,
+            ranks: layout.buffer(session, RANKS)?,
             spare: layout.buffer(session, "ranks to be merged")?,
             corrections: layout.buffer(session, "corrections of columns")?,
             corrected: None,
@@ -85,7 +88,7 @@ impl ColumnOrder {
         let plan = ColumnSort::new(target, projections);
         let ranks = slices * projections * bins * plan.index_bytes;
         let layout = BufferLayout::default()
-            .with::<u8>("ranks in columns", ranks)
+            .with::<u8>(RANKS, ranks)
             .with::<u8>("ranks to be merged", if projections > plan.points { ranks } else { 0 })
             .with::<ColumnCorrection>("corrections of columns", slices * bins);
         (layout, plan)
@@ -100,16 +103,14 @@ impl ColumnOrder {
         let SinogramShape { projections, bins, .. } = self.shape;
         let launch = session
             .launch(&self.transpose, "transpose")
-            .handle(sinograms.values)?
-            .handle(columns.values)?
+            .sinograms(sinograms)?
+            .sinograms(columns)?
             .value(sinograms.first as u64)?
             .value(columns.first as u64)?
             .value(projections as i32)?
             .value(bins as i32)?;
         let (global, local) = self.tiles(bins, projections, sinograms.slices);
-        // SAFETY: both batches were checked, and rows and columns beyond them are neither read nor written.
-        unsafe { launch.run(&global, Some(&local)) }?;
-        Ok(())
+        launch.run(&global, Some(&local)).map(drop)
     }
 
     /// Sorts `columns` in ascending order to `ranked`, which may be the same batch; equal values keep their order.
@@ -128,41 +129,39 @@ impl ColumnOrder {
         self.expect(session, columns, spare)?;
         let tiles = self.shape.projections.div_ceil(self.plan.points);
         let merges = tiles.next_power_of_two().ilog2();
+        let ranks = self.ranks_len(columns.slices);
         // from one to the other with every merge, so that the last ends in `ranked`
         let mut ends = [(ranked, &self.ranks), (spare, &self.spare)];
         if merges % 2 == 1 {
             ends.swap(0, 1);
         }
-        self.expect_ranks(session, ends[0].1, columns.slices)?;
         let launch = session
             .launch(&self.sort, "sort_columns")
-            .handle(columns.values)?
-            .handle(ends[0].0.values)?
-            .handle(ends[0].1)?
+            .sinograms(columns)?
+            .sinograms(ends[0].0)?
+            .buffer(ends[0].1, ranks, RANKS)?
             .value(columns.first as u64)?
             .value(ends[0].0.first as u64)?
             .value(self.shape.bins as i32)?
             .value(self.shape.projections as i32)?;
         let items = self.plan.items();
         let global = [self.shape.bins.div_ceil(self.plan.columns) * items, tiles, columns.slices];
-        // SAFETY: the batches and the ranks were checked; a work-group reads all of its values before it writes them.
-        unsafe { launch.run(&global, Some(&[items, 1, 1])) }?;
+        // a work-group reads all of its values before it writes them
+        launch.run(&global, Some(&[items, 1, 1]))?;
         for merge in 0..merges {
             let [from, to] = ends;
-            self.expect_ranks(session, to.1, columns.slices)?;
             let launch = session
                 .launch(&self.merge, "merge_runs")
-                .handle(from.0.values)?
-                .handle(to.0.values)?
-                .handle(from.1)?
-                .handle(to.1)?
+                .sinograms(from.0)?
+                .sinograms(to.0)?
+                .buffer(from.1, ranks, RANKS)?
+                .buffer(to.1, ranks, RANKS)?
                 .value(from.0.first as u64)?
                 .value(to.0.first as u64)?
                 .value(self.shape.bins as i32)?
                 .value(self.shape.projections as i32)?
                 .value((self.plan.points << merge) as i32)?;
-            // SAFETY: the batches and the ranks were checked; places are within columns, as the runs are sorted.
-            unsafe { launch.run(&self.values(columns.slices), Some(&[self.plan.group, 1, 1])) }?;
+            launch.run(&self.values(columns.slices), Some(&[self.plan.group, 1, 1]))?;
             ends = [to, from];
         }
         Ok(())
@@ -181,21 +180,18 @@ impl ColumnOrder {
         add: bool,
     ) -> Result<()> {
         self.expect(session, ranked, sinograms)?;
-        self.expect_ranks(session, &self.ranks, ranked.slices)?;
         let launch = session
             .launch(&self.restore, "restore")
-            .handle(ranked.values)?
-            .handle(&self.ranks)?
-            .handle(sinograms.values)?
+            .sinograms(ranked)?
+            .buffer(&self.ranks, self.ranks_len(ranked.slices), RANKS)?
+            .sinograms(sinograms)?
             .value(ranked.first as u64)?
             .value(sinograms.first as u64)?
             .value(self.shape.bins as i32)?
             .value(self.shape.projections as i32)?
             .value(i32::from(add))?;
         let (global, local) = self.tiles(self.shape.bins, self.shape.projections, ranked.slices);
-        // SAFETY: batches and ranks were checked, and ranks are less than the length of a column.
-        unsafe { launch.run(&global, Some(&local)) }?;
-        Ok(())
+        launch.run(&global, Some(&local)).map(drop)
     }
 
     /// Corrects columns in ascending order by `corrections`, `[slice][bin]`; `smooth` are the smooth values in
@@ -218,15 +214,14 @@ impl ColumnOrder {
         session.write_beside(&self.copies, &mut self.corrections, used, corrections, "corrections of columns")?;
         let launch = session
             .launch(&self.correct, "correct")
-            .handle(ranked.values)?
-            .handle(smooth.values)?
-            .handle(&self.corrections)?
+            .sinograms(ranked)?
+            .sinograms(smooth)?
+            .buffer(&self.corrections, corrections.len(), "corrections of columns")?
             .value(ranked.first as u64)?
             .value(smooth.first as u64)?
             .value(self.shape.bins as i32)?
             .value(self.shape.projections as i32)?;
-        // SAFETY: batches and corrections were checked.
-        self.corrected = Some(unsafe { launch.run(&self.values(ranked.slices), Some(&[self.plan.group, 1, 1])) }?);
+        self.corrected = Some(launch.run(&self.values(ranked.slices), Some(&[self.plan.group, 1, 1]))?);
         Ok(())
     }
 
@@ -240,9 +235,9 @@ impl ColumnOrder {
         }
     }
 
-    fn expect_ranks(&self, session: &Session, ranks: &Buffer<u8>, slices: usize) -> Result<()> {
-        let bytes = slices * self.shape.projections * self.shape.bins * self.plan.index_bytes;
-        session.expect_length(ranks, bytes, "ranks in columns")
+    /// Returns the number of bytes of the ranks of some sinograms.
+    fn ranks_len(&self, slices: usize) -> usize {
+        slices * self.shape.projections * self.shape.bins * self.plan.index_bytes
     }
 
     /// Returns the work-items for an image in tiles, and those of a work-group.

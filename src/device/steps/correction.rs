@@ -27,7 +27,8 @@ pub struct RowCorrector {
     binner: Option<SampleBinner>,
     bins: usize,
     height: usize,
-    has_fields: bool,
+    /// Number of flat fields.
+    flats: usize,
     /// The removal of outliers, and the counts without them that it writes.
     outliers: Option<(OutlierRemover, Buffer<f32>)>,
     /// Number of rows that are read around the rows of a piece.
@@ -158,7 +159,7 @@ impl RowCorrector {
             binner: (stored.by > 1).then(binner).transpose()?,
             bins,
             height,
-            has_fields: fields.is_some(),
+            flats: correction.flats(),
             halo,
             projections,
             group,
@@ -222,7 +223,7 @@ impl RowCorrector {
         into: &DeviceRows,
     ) -> Result<Copying<'a>> {
         let DetectorBatch { rows, counted, place, projections } = batch;
-        let DeviceRows { values: out, first, stride } = *into;
+        let DeviceRows { first, stride, .. } = *into;
         let PieceSize { rows: most, projections: most_projections, counted: most_counted, .. } = self.size;
         let fits = rows.len() <= most
             && counted.end <= rows.len()
@@ -231,14 +232,13 @@ impl RowCorrector {
             && projections.end <= self.projections
             && samples.len() == self.bytes_of(batch)
             && stride >= projections.len() * self.bins
-            && (!self.has_fields || rows.iter().all(|&row| row < self.height))
+            && (self.flats == 0 || rows.iter().all(|&row| row < self.height))
             && (self.outliers.is_none() || rows.windows(2).all(|pair| pair[0] + 1 == pair[1]));
         if !fits {
             return Err(Error::Internal(format!("{} rows do not fit the plan of {most}", rows.len())));
         }
         let in_row = projections.len() * self.bins;
-        session.expect_length(out, first + rows.len().saturating_sub(1) * stride + in_row, "sinograms")?;
-        let numbers: Vec<i32> = rows.iter().map(|&row| if self.has_fields { row as i32 } else { 0 }).collect();
+        let numbers: Vec<i32> = rows.iter().map(|&row| if self.flats > 0 { row as i32 } else { 0 }).collect();
         let (read, count) = (self.read(rows), self.count_of(rows));
         self.pieces.rotate_left(1);
         let piece = &mut self.pieces[0];
@@ -252,9 +252,9 @@ impl RowCorrector {
             SampleOrder::Sinograms => (projections.len(), 1),
         };
         let samples = DeviceSamples { values: &piece.samples, copied: Some(copying.event()) };
-        let samples = match &self.binner {
-            Some(binner) => binner.run(session, samples, count, projections.len())?.into(),
-            None => samples,
+        let (samples, row_bytes) = match &self.binner {
+            Some(binner) => (binner.run(session, samples, count, projections.len())?.into(), 4 * self.bins),
+            None => (samples, self.stored.row_bytes()),
         };
         let launch = session.launch(&self.kernel, "correct_rows").after(samples.copied);
         let launch = match &mut self.outliers {
@@ -268,21 +268,23 @@ impl RowCorrector {
                     projections: projections.len(),
                 };
                 outliers.run(session, samples, cleaned, &rows)?;
-                launch.handle(cleaned)?
+                launch.buffer(cleaned, rows.wanted.len() * in_row, "counts without outliers")?
             }
-            None => launch.handle(samples.values)?,
+            None => launch.buffer(samples.values, rows.len() * projections.len() * row_bytes, "samples")?,
         };
+        let image = |used: bool| if used { self.height * self.bins } else { 0 };
+        let counted_end = place + counted.len();
         let launch = launch
-            .handle(&self.flat)?
-            .handle(&self.flat2)?
-            .handle(&self.dark)?
-            .handle(&piece.rows)?
-            .handle(&self.states)?
-            .handle(out)?
-            .handle(&self.counts)?
-            .handle(&self.unlit)?
-            .handle(&self.levels)?
-            .handle(&self.replaced)?
+            .buffer(&self.flat, image(self.flats > 0), "flat fields")?
+            .buffer(&self.flat2, image(self.flats > 1), "flat fields after the scan")?
+            .buffer(&self.dark, image(self.flats > 0), "dark fields")?
+            .buffer(&piece.rows, rows.len(), "numbers of rows")?
+            .buffer(&self.states, projections.end, "projections")?
+            .rows(into, rows.len(), in_row)?
+            .buffer(&self.counts, counted_end, "counts of replaced values")?
+            .buffer(&self.unlit, projections.end, "projections without light")?
+            .buffer(&self.levels, projections.end, "levels of projections")?
+            .buffer(&self.replaced, counted_end * self.bins, "replaced bins")?
             .value(first as u64)?
             .value(stride as u64)?
             .value(row_stride as i32)?
@@ -295,9 +297,7 @@ impl RowCorrector {
             .value(self.largest)?
             .value(self.air)?;
         let global = [self.group, projections.len(), rows.len()];
-        // SAFETY: rows and samples were checked against the piece, fields against the detector, counts and projections
-        // against those there are.
-        piece.read = Some(unsafe { launch.among_uploads().run(&global, Some(&[self.group, 1, 1])) }?);
+        piece.read = Some(launch.among_uploads().run(&global, Some(&[self.group, 1, 1]))?);
         Ok(copying)
     }
 

@@ -1,6 +1,6 @@
 //! Encoding of slices on a device as the samples that are written.
 
-use super::{BufferLayout, Session, cl_error, fault};
+use super::{BufferLayout, Session, fault};
 use crate::error::{Error, Result};
 use crate::kernel::{EncodedSample, generate_encoding, power_of_two_group};
 use opencl3::event::Event;
@@ -118,15 +118,13 @@ impl SliceEncoder {
         if !self.in_place() {
             return Err(Error::Internal(format!("{:?} has samples of its own", self.sample)));
         }
-        session.expect_length(slices, count * self.width * self.height, "slices")?;
         let launch = session
             .launch(&self.kernel, "encode_slices")
-            .handle(slices)?
-            .handle(&self.inside)?
+            .buffer(slices, count * self.width * self.height, "slices")?
+            .buffer(&self.inside, self.height, "the mask")?
             .value(self.factor)?
             .value(self.width as i32)?;
-        // SAFETY: slices were checked, and the mask has a value for each row.
-        unsafe { launch.run(&[self.group, self.height, count], Some(&[self.group, 1, 1])) }
+        launch.run(&[self.group, self.height, count], Some(&[self.group, 1, 1]))
     }
 
     /// Encodes the first `count` slices as samples, `[slice][y][x]` at the beginning of the memory of their values.
@@ -160,9 +158,14 @@ impl SliceEncoder {
         for some in growing(times, count) {
             self.encode(session, slices, slices, clamped, [0..self.height, some])?;
         }
-        // SAFETY: both have these bytes, and the values that are overwritten were encoded before in the same queue.
-        unsafe { session.queue.enqueue_copy_buffer(first, slices, 0, 0, self.width * self.sample.bytes(), &[]) }
-            .map_err(|e| cl_error("copying an encoded row", session.device_name(), e))
+        // the values that are overwritten were encoded before in the same queue
+        session.copy_between(
+            &session.queue,
+            (first, 0),
+            (slices, 0),
+            self.width * self.sample.bytes(),
+            "an encoded row",
+        )
     }
 
     /// Encodes rows of the first slice, or all rows of some slices, into the places in `samples` that belong to them.
@@ -174,20 +177,20 @@ impl SliceEncoder {
         clamped: &Buffer<u32>,
         [rows, some]: [Range<usize>; 2],
     ) -> Result<Event> {
+        let pixels = ((some.end - 1) * self.height + rows.end) * self.width;
+        // what is written is not read
         let launch = session
             .launch(&self.kernel, "encode_slices")
-            .handle(slices)?
-            .handle(samples)?
-            .handle(&self.inside)?
-            .handle(clamped)?
+            .buffer(slices, pixels, "slices")?
+            .buffer(samples, (pixels * self.sample.bytes()).div_ceil(4), "samples of slices")?
+            .buffer(&self.inside, rows.end, "the mask")?
+            .buffer(clamped, some.end, "counts of clamped values")?
             .value(self.factor)?
             .value(self.width as i32)?
             .value(self.range.0)?
             .value(self.range.1)?
             .starting_at([0, rows.start, some.start]);
-        // SAFETY: slices and samples were checked, or have one row; what is written is not read, the mask has a value for each
-        // row, and counts one for each slice.
-        unsafe { launch.run(&[self.group, rows.len(), some.len()], Some(&[self.group, 1, 1])) }
+        launch.run(&[self.group, rows.len(), some.len()], Some(&[self.group, 1, 1]))
     }
 }
 

@@ -1,6 +1,6 @@
 //! Extension of the rows of a 360-degree scan on a device.
 
-use super::{BufferLayout, Session, SinogramBatch, cl_error, fault};
+use super::{BufferLayout, Session, SinogramBatch, fault};
 use crate::error::{Error, Result};
 use crate::geometry::ExtendedField;
 use crate::kernel::generate_extension;
@@ -69,18 +69,8 @@ impl RowExtender {
         let length = self.projections * self.detector;
         for slice in 0..sinograms.slices {
             let from = sinograms.first + slice * sinograms.sinogram_len();
-            // SAFETY: both buffers were checked, or made, for sinograms of these sizes.
-            unsafe {
-                session.queue.enqueue_copy_buffer(
-                    sinograms.values,
-                    &mut self.seen,
-                    4 * from,
-                    4 * slice * length,
-                    4 * length,
-                    &[],
-                )
-            }
-            .map_err(|e| cl_error("copying sinograms", session.device_name(), e))?;
+            let (from, to) = ((sinograms.values, 4 * from), (&self.seen, 4 * slice * length));
+            session.copy_between(&session.queue, from, to, 4 * length, "sinograms")?;
         }
         let SinogramBatch { slices, projections, .. } = *sinograms;
         Ok(SinogramBatch { values: &self.seen, first: 0, slices, projections, bins: self.detector })
@@ -92,20 +82,19 @@ impl RowExtender {
     /// Errors of the device, and [`Error::Internal`] for arguments that do not fit.
     pub fn extend(&self, session: &Session, sinograms: &SinogramBatch) -> Result<Event> {
         self.check(session, sinograms)?;
+        let weights = if self.by_projection { self.projections * self.detector } else { self.detector };
         let launch = session
             .launch(&self.kernel, "extend_rows")
-            .handle(&self.seen)?
-            .handle(&self.weights)?
-            .handle(sinograms.values)?
+            .buffer(&self.seen, sinograms.slices * self.projections * self.detector, "sinograms as seen")?
+            .buffer(&self.weights, weights, "weights of extended rows")?
+            .sinograms(sinograms)?
             .value(sinograms.first as u64)?
             .value(self.bins as i32)?
             .value(self.detector as i32)?
             .value(self.before as i32)?
             .value(if self.by_projection { self.detector as i32 } else { 0 })?;
         let global = [self.bins.next_multiple_of(self.group), self.projections, sinograms.slices];
-        // SAFETY: the sinograms were checked; those as seen and the weights were made for these projections, and bins beyond
-        // a row are not written.
-        unsafe { launch.run(&global, Some(&[self.group, 1, 1])) }
+        launch.run(&global, Some(&[self.group, 1, 1]))
     }
 
     fn check(&self, session: &Session, sinograms: &SinogramBatch) -> Result<()> {

@@ -75,30 +75,26 @@ impl SmoothedFits {
         self.shape.expect(session, sinograms)?;
         let SinogramShape { projections, bins, .. } = self.shape;
         let slices = sinograms.slices;
-        session.expect_length(products.factors(), projections * self.degrees, "polynomials")?;
-        let needed = slices * self.blocks * self.degrees * bins;
-        session.expect_length(products.products(), needed, "products with polynomials")?;
         let local = [self.groups.group, 1, 1];
         let groups = |bins_of_item: usize| bins.div_ceil(self.groups.group * bins_of_item) * self.groups.group;
         let launch = session
             .launch(&self.rough_fits, "rough_fits")
-            .handle(products.products())?
-            .handle(products.factors())?
-            .handle(&self.block_of)?
-            .handle(&self.rough)?
+            .buffer(products.products(), slices * self.blocks * self.degrees * bins, "products with polynomials")?
+            .buffer(products.factors(), projections * self.degrees, "polynomials")?
+            .buffer(&self.block_of, projections, "blocks of projections")?
+            .buffer(&self.rough, slices * projections * bins, "fits of columns")?
             .value(bins as i32)?
             .value(self.blocks as i32)?;
-        // SAFETY: products and polynomials were checked, the other buffers were made for as many sinograms of this size.
-        unsafe { launch.run(&[groups(self.groups.run), projections, slices], Some(&local)) }?;
+        launch.run(&[groups(self.groups.run), projections, slices], Some(&local))?;
         let launch = session
             .launch(&self.smooth_fits, "smooth_fits")
-            .handle(sinograms.values)?
+            .sinograms(sinograms)?
             .value(sinograms.first as u64)?
-            .handle(&self.rough)?
-            .handle(&self.weights)?
+            .buffer(&self.rough, slices * projections * bins, "fits of columns")?
+            // zeros follow the weights
+            .buffer(&self.weights, 2 * self.reach + self.groups.span, "weights of a Gaussian")?
             .value(bins as i32)?
             .value(self.reach as i32)?;
-        // SAFETY: the sinograms were checked, and there are as many weights as `reach` says, with zeros after them.
-        unsafe { launch.run(&[groups(self.groups.span), projections, slices], Some(&local)) }.map(drop)
+        launch.run(&[groups(self.groups.span), projections, slices], Some(&local)).map(drop)
     }
 }

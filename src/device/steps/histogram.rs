@@ -123,21 +123,19 @@ impl SliceCounter {
                 self.height, counted.slices, counted.height
             )));
         }
-        session.expect_length(slices, count * self.width * self.height, "slices")?;
+        let (pixels, rows) = (count * self.width * self.height, count * self.height);
         session.write(&mut counted.extremes, &vec![[u32::MAX, 0]; count], "extremes of slices")?;
         session.write(&mut counted.counts, &vec![0; count * BINS], "histograms")?;
         let launch = session
             .launch(&self.rows, "row_moments")
-            .handle(slices)?
-            .handle(&self.inside)?
-            .handle(&counted.extremes)?
-            .handle(&counted.moments)?
-            .handle(&counted.finite)?
+            .buffer(slices, pixels, "slices")?
+            .buffer(&self.inside, self.height, "the mask")?
+            .buffer(&counted.extremes, count, "extremes of slices")?
+            .buffer(&counted.moments, rows, "moments of rows")?
+            .buffer(&counted.finite, rows, "finite values of rows")?
             .value(self.factor)?
             .value(self.width as i32)?;
-        // SAFETY: slices were checked, the mask has a value for each row and stays within it, and the other buffers have
-        // one for each slice or row of it.
-        unsafe { launch.run(&[LANES, self.height, count], Some(&[LANES, 1, 1])) }?;
+        launch.run(&[LANES, self.height, count], Some(&[LANES, 1, 1]))?;
         let mut extremes = vec![[0; 2]; count];
         session.read(&counted.extremes, &mut extremes, "extremes of slices")?;
         counted.extents = extremes.into_iter().map(extent).collect();
@@ -146,17 +144,15 @@ impl SliceCounter {
         let rows = (PART / self.width.max(1)).clamp(1, self.height.max(1));
         let launch = session
             .launch(&self.bins, "count_values")
-            .handle(slices)?
-            .handle(&self.inside)?
-            .handle(&counted.places)?
-            .handle(&counted.counts)?
+            .buffer(slices, pixels, "slices")?
+            .buffer(&self.inside, self.height, "the mask")?
+            .buffer(&counted.places, count, "places of bins")?
+            .buffer(&counted.counts, count * BINS, "histograms")?
             .value(self.factor)?
             .value(self.width as i32)?
             .value(self.height as i32)?
             .value(rows as i32)?;
-        // SAFETY: as above, and the kernel leaves out values that have no bin.
-        unsafe { launch.run(&[self.group, self.height.div_ceil(rows), count], Some(&[self.group, 1, 1])) }?;
-        Ok(())
+        launch.run(&[self.group, self.height.div_ceil(rows), count], Some(&[self.group, 1, 1])).map(drop)
     }
 }
 

@@ -15,6 +15,11 @@ use opencl3::kernel::Kernel;
 use opencl3::memory::Buffer;
 use std::f64::consts::TAU;
 
+/// Name of rows in messages.
+const ROWS: &str = "rows of projections";
+/// Name of spectra in layouts and messages.
+const SPECTRA: &str = "spectra of projections";
+
 /// The kernels and tables that filter images of rows.
 pub struct ImageFilter {
     kernels: ImageKernels,
@@ -68,6 +73,13 @@ struct PairsOfRows<'a> {
     last: usize,
 }
 
+impl PairsOfRows<'_> {
+    /// Returns the number of values of rows of `bins` that were read.
+    fn read_len(&self, bins: usize) -> usize {
+        (self.last + 1) * self.projections * bins
+    }
+}
+
 impl ImageFilter {
     /// Builds the kernels for images of `[width, height]` of rows of `bins`, and `pairs` pairs of projections at a
     /// time.
@@ -99,7 +111,7 @@ impl ImageFilter {
             sharpening: form.sharpening as f32,
             along_bins: layout.constant(session, "frequencies along bins", &frequencies(width))?,
             along_rows: layout.constant(session, "frequencies along rows", &frequencies(height))?,
-            spectra: layout.buffer(session, "spectra of projections")?,
+            spectra: layout.buffer(session, SPECTRA)?,
         })
     }
 
@@ -109,7 +121,7 @@ impl ImageFilter {
         let [width, height] = size;
         let own = backend == ImageFilterBackend::Fused && ImageGroups::fit(facts, width, height);
         BufferLayout::default()
-            .with::<[f32; 2]>("spectra of projections", pairs * width * height)
+            .with::<[f32; 2]>(SPECTRA, pairs * width * height)
             .with_if::<[f32; 2]>(!own, "memory of the library", pairs * width * height)
             .with::<[f32; 2]>("frequencies along bins", width)
             .with::<[f32; 2]>("frequencies along rows", height)
@@ -129,7 +141,7 @@ impl ImageFilter {
         part: &ImagePart,
         to: &DeviceRows,
     ) -> Result<Option<Event>> {
-        part.check(session, self.bins, from, to)?;
+        part.check()?;
         let ImagePart { read, wanted, projections } = part;
         let [_, height] = self.size;
         if wanted.len() > height {
@@ -148,7 +160,6 @@ impl ImageFilter {
                 wanted: wanted.len(),
                 last: read.len() - 1,
             };
-            // rows were checked against the buffers, and the spectra hold so many pairs of images of this size
             filtered = Some(match self.kernels {
                 ImageKernels::Own(_) => self.run_own(session, &rows)?,
                 ImageKernels::Library(_) => self.run_library(session, &rows)?,
@@ -168,11 +179,12 @@ impl ImageFilter {
         };
         let ImageGroups { width, height, rows, columns, .. } = own.groups;
         let [of_rows, of_columns] = [width, height].map(ImageGroups::items);
+        let spectra = of.pairs * width * height;
         let forward = session
             .launch(&own.transform_rows, "transform_image_rows")
-            .handle(of.from)?
-            .handle(&self.spectra)?
-            .handle(&own.turns_of_rows)?
+            .buffer(of.from, of.read_len(self.bins), ROWS)?
+            .buffer(&self.spectra, spectra, SPECTRA)?
+            .buffer(&own.turns_of_rows, width, "factors along bins")?
             .value(self.bins as i32)?
             .value(of.projections as i32)?
             .value(of.start as i32)?
@@ -181,18 +193,18 @@ impl ImageFilter {
             .value(of.last as i32)?;
         let filter = session
             .launch(&own.columns, "filter_image_columns")
-            .handle(&self.spectra)?
-            .handle(&self.along_bins)?
-            .handle(&self.along_rows)?
-            .handle(&own.turns_of_columns)?
+            .buffer(&self.spectra, spectra, SPECTRA)?
+            .buffer(&self.along_bins, width, "frequencies along bins")?
+            .buffer(&self.along_rows, height, "frequencies along rows")?
+            .buffer(&own.turns_of_columns, height, "factors along rows")?
             .value(of.wanted as i32)?
             .value(self.sharpening)?
             .value(self.scale())?;
         let back = session
             .launch(&own.restore_rows, "restore_image_rows")
-            .handle(&self.spectra)?
-            .handle(of.to.values)?
-            .handle(&own.turns_of_rows)?
+            .buffer(&self.spectra, spectra, SPECTRA)?
+            .rows(of.to, of.wanted, of.projections * self.bins)?
+            .buffer(&own.turns_of_rows, width, "factors along bins")?
             .value(of.to.first as u64)?
             .value(of.to.stride as u64)?
             .value(self.bins as i32)?
@@ -201,12 +213,9 @@ impl ImageFilter {
             .value(of.wanted as i32)?
             .value(height as i32)?;
         let of_back = [of_rows, of.wanted.next_multiple_of(rows), of.pairs];
-        // SAFETY: `run` checked the rows and the number of pairs.
-        unsafe {
-            forward.among_uploads().run(&[of_rows, height, of.pairs], Some(&[of_rows, rows, 1]))?;
-            filter.among_uploads().run(&[width, of_columns, of.pairs], Some(&[columns, of_columns, 1]))?;
-            back.among_uploads().run(&of_back, Some(&[of_rows, rows, 1]))
-        }
+        forward.among_uploads().run(&[of_rows, height, of.pairs], Some(&[of_rows, rows, 1]))?;
+        filter.among_uploads().run(&[width, of_columns, of.pairs], Some(&[columns, of_columns, 1]))?;
+        back.among_uploads().run(&of_back, Some(&[of_rows, rows, 1]))
     }
 
     fn run_library(&mut self, session: &Session, of: &PairsOfRows) -> Result<Event> {
@@ -216,33 +225,33 @@ impl ImageFilter {
             return Err(Error::Internal("no library transforms these images".into()));
         };
         let (group, images) = ([*group, 1, 1], [width, height, of.pairs]);
+        let count = of.pairs * width * height;
+        // widths are multiples of the group, both powers of two
         let make = session
             .launch(make, "make_images")
-            .handle(of.from)?
-            .handle(spectra)?
+            .buffer(of.from, of.read_len(bins), ROWS)?
+            .buffer(spectra, count, SPECTRA)?
             .value(bins as i32)?
             .value(of.projections as i32)?
             .value(of.start as i32)?
             .value(of.first as i32)?
             .value(of.wanted as i32)?
             .value(of.last as i32)?;
-        // SAFETY: `run` checked the rows and the number of pairs; widths are multiples of the group, both powers of two.
-        unsafe { make.among_uploads().run(&images, Some(&group)) }?;
+        make.among_uploads().run(&images, Some(&group))?;
         transform.forward(session, spectra)?;
         let filter = session
             .launch(filter, "filter_spectra_of_images")
-            .handle(spectra)?
-            .handle(along_bins)?
-            .handle(along_rows)?
+            .buffer(spectra, count, SPECTRA)?
+            .buffer(along_bins, width, "frequencies along bins")?
+            .buffer(along_rows, height, "frequencies along rows")?
             .value(*sharpening)?
             .value(scale)?;
-        // SAFETY: as above.
-        unsafe { filter.among_uploads().run(&images, Some(&group)) }?;
+        filter.among_uploads().run(&images, Some(&group))?;
         transform.backward(session, spectra)?;
         let store = session
             .launch(store, "store_images")
-            .handle(spectra)?
-            .handle(of.to.values)?
+            .buffer(spectra, count, SPECTRA)?
+            .rows(of.to, of.wanted, of.projections * bins)?
             .value(of.to.first as u64)?
             .value(of.to.stride as u64)?
             .value(bins as i32)?
@@ -250,8 +259,7 @@ impl ImageFilter {
             .value(of.start as i32)?
             .value(width as i32)?
             .value(height as i32)?;
-        // SAFETY: as above.
-        unsafe { store.among_uploads().run(&[bins.next_multiple_of(group[0]), of.wanted, of.pairs], Some(&group)) }
+        store.among_uploads().run(&[bins.next_multiple_of(group[0]), of.wanted, of.pairs], Some(&group))
     }
 }
 

@@ -1,6 +1,6 @@
 //! Steps on rows of projections as images: their parameters, blocks of rows for them, and the rotation.
 
-use super::{BufferLayout, Session, fault};
+use super::{BufferLayout, Launch, Session, fault};
 use crate::error::{Error, Result};
 use crate::facts::DeviceFacts;
 use crate::geometry::default_axis;
@@ -132,6 +132,23 @@ pub struct DeviceRows<'a> {
     pub stride: usize,
 }
 
+impl DeviceRows<'_> {
+    /// Returns the number of values of the buffer up to the end of the last of `rows` rows of `width` values.
+    pub fn end(&self, rows: usize, width: usize) -> usize {
+        self.first + rows.saturating_sub(1) * self.stride + width
+    }
+}
+
+impl Launch<'_> {
+    /// Sets the next argument to the buffer of `rows` rows, of whose values the kernel touches the first `width`.
+    ///
+    /// # Errors
+    /// [`Error::Internal`] if the buffer does not hold all of them.
+    pub(super) fn rows(self, of: &DeviceRows, rows: usize, width: usize) -> Result<Self> {
+        self.buffer(of.values, of.end(rows, width), "rows of projections")
+    }
+}
+
 /// Detector rows of some projections that an operation reads, and those that it computes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ImagePart {
@@ -141,15 +158,18 @@ pub struct ImagePart {
 }
 
 impl ImagePart {
-    /// Checks that buffers hold the rows, and that the rows that are read include the wanted ones.
-    pub(super) fn check(&self, session: &Session, bins: usize, from: &Buffer<f32>, to: &DeviceRows) -> Result<()> {
+    /// Checks that the rows that are read include the wanted ones.
+    pub(super) fn check(&self) -> Result<()> {
         let ImagePart { read, wanted, projections } = self;
         if wanted.is_empty() || *projections == 0 || read.start > wanted.start || read.end < wanted.end {
             return Err(Error::Internal(format!("rows {wanted:?} of {projections} projections from rows {read:?}")));
         }
-        session.expect_length(from, read.len() * projections * bins, "rows of projections")?;
-        let last = to.first + (wanted.len() - 1) * to.stride + projections * bins;
-        session.expect_length(to.values, last, "rows of projections")
+        Ok(())
+    }
+
+    /// Returns the number of values of rows of `bins` that are read.
+    pub(super) fn read_len(&self, bins: usize) -> usize {
+        self.read.len() * self.projections * bins
     }
 }
 
@@ -203,17 +223,17 @@ impl RowRotator {
     /// Computes the rotated rows that are wanted from the rows that were read, `[row][projection][bin]`. Does not wait
     /// for the kernel.
     pub fn run(&self, session: &Session, from: &Buffer<f32>, part: &ImagePart, to: &DeviceRows) -> Result<Event> {
-        part.check(session, self.bins, from, to)?;
+        part.check()?;
         let ImagePart { read, wanted, projections } = part;
         if read.end > self.height {
             return Err(Error::Internal(format!("rows {read:?} of {}", self.height)));
         }
         let launch = session
             .launch(&self.kernel, "rotate_rows")
-            .handle(from)?
-            .handle(to.values)?
-            .handle(&self.of_bins)?
-            .handle(&self.of_rows)?
+            .buffer(from, part.read_len(self.bins), "rows of projections")?
+            .rows(to, wanted.len(), projections * self.bins)?
+            .buffer(&self.of_bins, self.bins, "places of bins")?
+            .buffer(&self.of_rows, wanted.end, "places of rows")?
             .value(to.first as u64)?
             .value(to.stride as u64)?
             .value(self.bins as i32)?
@@ -221,8 +241,7 @@ impl RowRotator {
             .value([read.start as i32, read.end as i32 - 1])?
             .value(wanted.start as i32)?;
         let global = [self.bins.next_multiple_of(self.group), *projections, wanted.len()];
-        // SAFETY: rows were checked against the buffers and the tables; places are clamped to the rows that were read.
-        unsafe { launch.among_uploads().run(&global, Some(&[self.group, 1, 1])) }
+        launch.among_uploads().run(&global, Some(&[self.group, 1, 1]))
     }
 }
 

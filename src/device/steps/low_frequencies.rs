@@ -86,46 +86,41 @@ impl LowFrequencies {
     /// # Errors
     /// [`Error::Internal`] if a buffer is too small, and errors of the device.
     pub fn run(&self, session: &Session, images: &SinogramBatch, out: &DeviceValues) -> Result<()> {
-        images.check(session)?;
-        let SinogramBatch { values, first, slices, projections: rows, bins: columns } = *images;
+        let SinogramBatch { first, slices, projections: rows, bins: columns, .. } = *images;
         if columns != self.columns || rows < self.rows || slices > self.slices {
             return Err(Error::Internal(format!("{slices} images of {columns} x {rows} are not of the expected size")));
         }
         if self.wanted.is_empty() || slices == 0 {
             return Ok(());
         }
-        session.expect_length(out, slices * self.wanted.len() * columns, "low frequencies")?;
-        session.expect_length(&self.coefficients, slices * 2 * self.count * columns, "frequencies of columns")?;
+        let coefficients = slices * 2 * self.count * columns;
         let group = self.group;
         let (width, local) = (columns.next_multiple_of(group.columns), [group.columns, group.parts, 1]);
         let launch = session
             .launch(&self.find, "find_frequencies")
-            .handle(values)?
-            .handle(&self.lines)?
-            .handle(&self.waves)?
-            .handle(&self.weights)?
-            .handle(&self.coefficients)?
+            .sinograms(images)?
+            .buffer(&self.lines, self.samples, "rows of samples")?
+            .buffer(&self.waves, self.samples, "waves")?
+            .buffer(&self.weights, self.count, "weights of frequencies")?
+            .buffer(&self.coefficients, coefficients, "frequencies of columns")?
             .value(first as u64)?
             .value(rows as i32)?
             .value(columns as i32)?
             .value(self.samples as i32)?
             .value(self.count as i32)?;
         let tiles = self.count.div_ceil(group.frequencies);
-        // SAFETY: images and frequencies were checked, lines are rows of the images, tables have the lengths given.
-        unsafe { launch.run(&[width, tiles * group.parts, slices], Some(&local)) }?;
+        launch.run(&[width, tiles * group.parts, slices], Some(&local))?;
         let launch = session
             .launch(&self.sum, "sum_frequencies")
-            .handle(&self.coefficients)?
-            .handle(&self.waves)?
-            .handle(out)?
+            .buffer(&self.coefficients, coefficients, "frequencies of columns")?
+            .buffer(&self.waves, self.samples, "waves")?
+            .buffer(out, slices * self.wanted.len() * columns, "low frequencies")?
             .value(columns as i32)?
             .value(self.samples as i32)?
             .value(self.count as i32)?
             .value(self.wanted.start as i32)?
             .value(self.wanted.len() as i32)?;
         let tiles = self.wanted.len().div_ceil(group.samples);
-        // SAFETY: frequencies and output were checked; samples and columns beyond them are not written.
-        unsafe { launch.run(&[width, tiles * group.parts, slices], Some(&local)) }?;
-        Ok(())
+        launch.run(&[width, tiles * group.parts, slices], Some(&local)).map(drop)
     }
 }

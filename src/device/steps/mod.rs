@@ -48,5 +48,5 @@ pub use wavelet::WaveletTransform;
 
 use super::host_memory::ComingMemory;
 use super::session::Queue;
-use super::{BufferLayout, HostMemory, Session, cl_error, copies};
+use super::{BufferLayout, HostCopy, HostMemory, Launch, Session, cl_error, copies};
 use crate::fault;

@@ -128,15 +128,13 @@ impl OutlierRemover {
         if wanted.is_empty() || projections == 0 {
             return Ok(());
         }
-        session.expect_length(samples, projections * read.len() * bins * stored.sample.bytes(), "samples")?;
-        session.expect_length(values, projections * wanted.len() * bins, "counts without outliers")?;
         let pair = |rows: &Range<usize>| [rows.start as i32, rows.end as i32];
         let launch = session
             .launch(&self.kernel, "remove_outliers")
             .after(copied)
-            .handle(samples)?
-            .handle(values)?
-            .handle(&self.counts)?
+            .buffer(samples, projections * read.len() * bins * stored.sample.bytes(), "samples")?
+            .buffer(values, projections * wanted.len() * bins, "counts without outliers")?
+            .buffer(&self.counts, place + counted.len(), "counts of outliers")?
             .value(bins as i32)?
             .value(height as i32)?
             .value(pair(read))?
@@ -147,9 +145,8 @@ impl OutlierRemover {
             .value(self.rows.saturation.unwrap_or(f32::INFINITY))?;
         let OutlierTile { group, rows } = self.tile;
         let global = [bins.next_multiple_of(group), projections, wanted.len().div_ceil(rows)];
-        // SAFETY: samples and values were checked against these rows, counts against the chunk; a mirrored row lies within
-        // the neighbourhood, and so among the rows that were read.
-        unsafe { launch.among_uploads().run(&global, Some(&[group, 1, 1])) }.map(drop)
+        // a mirrored row lies within the neighbourhood, and so among the rows that were read
+        launch.among_uploads().run(&global, Some(&[group, 1, 1])).map(drop)
     }
 
     /// Waits for the rows of a chunk, returns the numbers of outliers and of saturated samples in each of its `count`

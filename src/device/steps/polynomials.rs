@@ -91,15 +91,19 @@ impl ColumnProducts {
         let global = [self.shape.bins.next_multiple_of(width), parts * self.blocks, sinograms.slices];
         let launch = session
             .launch(&self.kernel, "column_products")
-            .handle(sinograms.values)?
+            .sinograms(sinograms)?
             .value(sinograms.first as u64)?
-            .handle(&self.factors)?
-            .handle(&self.starts)?
-            .handle(&self.products)?
+            .buffer(&self.factors, self.degrees * self.shape.projections, "polynomials")?
+            .buffer(&self.starts, self.blocks + 1, "starts of blocks")?
+            .buffer(&self.products, self.products_len(sinograms.slices), "products with polynomials")?
             .value(self.shape.bins as i32)?
             .value(self.shape.projections as i32)?;
-        // SAFETY: the sinograms were checked; the other buffers were made for as many sinograms of this size.
-        unsafe { launch.run(&global, Some(&[width, parts, 1])) }.map(drop)
+        launch.run(&global, Some(&[width, parts, 1])).map(drop)
+    }
+
+    /// Returns the number of products of some sinograms.
+    fn products_len(&self, slices: usize) -> usize {
+        slices * self.blocks * self.degrees * self.shape.bins
     }
 
     /// Returns the products on the device, `[slice][block][degree][bin]`.
@@ -117,7 +121,7 @@ impl ColumnProducts {
     /// # Errors
     /// Errors of the device.
     pub fn download(&self, session: &Session, slices: usize) -> Result<Vec<f32>> {
-        let mut products = vec![0f32; slices * self.blocks * self.degrees * self.shape.bins];
+        let mut products = vec![0f32; self.products_len(slices)];
         session.read(&self.products, &mut products, "products with polynomials")?;
         Ok(products)
     }
@@ -182,13 +186,12 @@ impl AddedProfiles {
         let global = [self.shape.bins.next_multiple_of(self.group), self.shape.projections, sinograms.slices];
         let launch = session
             .launch(&self.kernel, "add_profiles")
-            .handle(sinograms.values)?
+            .sinograms(sinograms)?
             .value(sinograms.first as u64)?
-            .handle(&self.profiles)?
-            .handle(&self.block_of)?
+            .buffer(&self.profiles, needed, "profiles")?
+            .buffer(&self.block_of, self.shape.projections, "blocks of projections")?
             .value(self.shape.bins as i32)?
             .value(self.blocks as i32)?;
-        // SAFETY: the sinograms were checked, the profiles have their number, and no block is beyond the last.
-        unsafe { launch.run(&global, Some(&[self.group, 1, 1])) }.map(drop)
+        launch.run(&global, Some(&[self.group, 1, 1])).map(drop)
     }
 }

@@ -1,12 +1,8 @@
 //! Sinograms on a device, between their correction and the filter.
 
-use super::{Session, cl_error};
+use super::{Launch, Session};
 use crate::error::{Error, Result};
-use opencl3::command_queue::enqueue_copy_buffer;
-use opencl3::error_codes::ClError;
-use opencl3::event::Event;
-use opencl3::memory::{Buffer, CL_MEM_READ_WRITE, ClMem};
-use std::ptr;
+use opencl3::memory::{Buffer, CL_MEM_READ_WRITE};
 
 /// Values in a buffer on the device.
 pub type DeviceValues = Buffer<f32>;
@@ -25,6 +21,11 @@ impl<'a> SinogramBatch<'a> {
     /// Returns the number of values of a sinogram.
     pub fn sinogram_len(&self) -> usize {
         self.projections * self.bins
+    }
+
+    /// Returns the number of values of the buffer up to the end of the last sinogram.
+    pub fn end(&self) -> usize {
+        self.first + self.slices * self.sinogram_len()
     }
 
     /// Returns a batch of as many sinograms of the same size at the start of another buffer.
@@ -53,12 +54,8 @@ impl<'a> SinogramBatch<'a> {
         if to.slices * to.sinogram_len() != count {
             return Err(Error::Internal("these sinograms are not of one size".into()));
         }
-        let [from, into] = [self, to].map(|batch| batch.values.get());
-        let [first, to_first] = [self, to].map(|batch| 4 * batch.first);
-        // SAFETY: both buffers were checked.
-        unsafe { enqueue_copy_buffer(session.queue.get(), from, into, first, to_first, 4 * count, 0, ptr::null()) }
-            .map(|copied| drop(Event::new(copied)))
-            .map_err(|e| cl_error("copying sinograms", session.device_name(), ClError(e)))
+        let [from, into] = [self, to].map(|batch| (batch.values, 4 * batch.first));
+        session.copy_between(&session.queue, from, into, 4 * count, "sinograms").map(drop)
     }
 
     /// Checks that the buffer holds all sinograms of the batch.
@@ -66,7 +63,17 @@ impl<'a> SinogramBatch<'a> {
     /// # Errors
     /// [`Error::Internal`] if it does not.
     pub fn check(&self, session: &Session) -> Result<()> {
-        session.expect_length(self.values, self.first + self.slices * self.sinogram_len(), "sinograms")
+        session.expect_length(self.values, self.end(), "sinograms")
+    }
+}
+
+impl Launch<'_> {
+    /// Sets the next argument to the buffer of a batch of sinograms, in which the kernel touches nothing after them.
+    ///
+    /// # Errors
+    /// [`Error::Internal`] if the buffer does not hold all of them.
+    pub fn sinograms(self, batch: &SinogramBatch) -> Result<Self> {
+        self.buffer(batch.values, batch.end(), "sinograms")
     }
 }
 

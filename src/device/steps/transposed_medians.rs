@@ -41,8 +41,6 @@ impl RunningMedians {
     /// # Errors
     /// [`Error::Internal`] if a buffer is too small, and errors of the device.
     pub fn run(&self, session: &Session, columns: &SinogramBatch, out: &SinogramBatch) -> Result<()> {
-        columns.check(session)?;
-        out.check(session)?;
         let SinogramBatch { slices, projections, bins, .. } = *columns;
         if (out.slices, out.projections, out.bins) != (slices, projections, bins) {
             return Err(Error::Internal("these sinograms are not of one size".into()));
@@ -50,16 +48,14 @@ impl RunningMedians {
         let segment = (WINDOWS * self.size).clamp(64, LONGEST).min(bins);
         let launch = session
             .launch(&self.kernel, "running medians")
-            .handle(columns.values)?
-            .handle(out.values)?
+            .sinograms(columns)?
+            .sinograms(out)?
             .value(columns.first as u64)?
             .value(out.first as u64)?
             .value(bins as i32)?
             .value(projections as i32)?
             .value(segment as i32)?;
         let global = [projections.next_multiple_of(self.group), bins.div_ceil(segment), slices];
-        // SAFETY: both batches were checked; rows beyond them are left out, and columns mirrored.
-        unsafe { launch.run(&global, Some(&[self.group, 1, 1])) }?;
-        Ok(())
+        launch.run(&global, Some(&[self.group, 1, 1])).map(drop)
     }
 }

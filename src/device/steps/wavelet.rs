@@ -79,28 +79,23 @@ impl WaveletTransform {
         pad: usize,
         coarse: &DeviceValues,
     ) -> Result<()> {
-        images.check(session)?;
         let SinogramBatch { slices, projections: rows, bins: columns, .. } = *images;
         let (width, count) = (columns + 2 * pad, self.halved(rows + 2 * pad));
-        session.expect_length(coarse, slices * count * width, "coefficients of columns")?;
-        if pad > 0 {
-            session.expect_length(means, slices * columns, "means of columns")?;
-        }
         let places = WaveletTransform::places(count, width * slices);
         let global = [width.next_multiple_of(self.group), count.div_ceil(places), slices];
         let launch = session
             .launch(&self.down_columns, "down_columns")
-            .handle(images.values)?
+            .sinograms(images)?
             .value(images.first as u64)?
-            .handle(means)?
-            .handle(coarse)?
-            .handle(&self.filters)?
+            // without padding no means are read
+            .buffer(means, if pad > 0 { slices * columns } else { 0 }, "means of columns")?
+            .buffer(coarse, slices * count * width, "coefficients of columns")?
+            .buffer(&self.filters, 2 * self.taps, "wavelets")?
             .value(rows as i32)?
             .value(columns as i32)?
             .value(pad as i32)?
             .value(places as i32)?;
-        // SAFETY: images, means and coefficients were checked; without padding no means are read.
-        unsafe { launch.run(&global, Some(&[self.group, 1, 1])) }.map(drop)
+        launch.run(&global, Some(&[self.group, 1, 1])).map(drop)
     }
 
     /// Computes low-pass and high-pass coefficients of rows of `coarse`, `[slice][row][coefficient]`.
@@ -114,23 +109,19 @@ impl WaveletTransform {
         low: &DeviceValues,
         high: &DeviceValues,
     ) -> Result<()> {
-        coarse.check(session)?;
         let SinogramBatch { slices, projections: rows, bins: columns, .. } = *coarse;
         if coarse.first != 0 {
             return Err(Error::Internal("coefficients of columns are not at the start of their buffer".into()));
         }
         let width = self.halved(columns);
-        session.expect_length(low, slices * rows * width, "low-pass coefficients")?;
-        session.expect_length(high, slices * rows * width, "high-pass coefficients")?;
         let launch = session
             .launch(&self.down_rows, "down_rows")
-            .handle(coarse.values)?
-            .handle(low)?
-            .handle(high)?
-            .handle(&self.filters)?
+            .sinograms(coarse)?
+            .buffer(low, slices * rows * width, "low-pass coefficients")?
+            .buffer(high, slices * rows * width, "high-pass coefficients")?
+            .buffer(&self.filters, 2 * self.taps, "wavelets")?
             .value(columns as i32)?;
-        // SAFETY: all buffers were checked; coefficients beyond them are not written.
-        unsafe { launch.run(&[width.next_multiple_of(self.group), rows, slices], Some(&[self.group, 1, 1])) }.map(drop)
+        launch.run(&[width.next_multiple_of(self.group), rows, slices], Some(&[self.group, 1, 1])).map(drop)
     }
 
     /// Inverts [`down_rows`](Self::down_rows) into `coarse`; without `low`, the low-pass coefficients are taken as 0.
@@ -144,26 +135,21 @@ impl WaveletTransform {
         high: &DeviceValues,
         coarse: &SinogramBatch,
     ) -> Result<()> {
-        coarse.check(session)?;
         let SinogramBatch { slices, projections: rows, bins: columns, .. } = *coarse;
         if coarse.first != 0 {
             return Err(Error::Internal("coefficients of columns are not at the start of their buffer".into()));
         }
         let needed = slices * rows * self.halved(columns);
-        for coefficients in low.into_iter().chain([high]) {
-            session.expect_length(coefficients, needed, "coefficients of rows")?;
-        }
         let launch = session
             .launch(&self.up_rows, "up_rows")
-            .handle(low.unwrap_or(high))?
-            .handle(high)?
-            .handle(coarse.values)?
-            .handle(&self.filters)?
+            .buffer(low.unwrap_or(high), needed, "low-pass coefficients")?
+            .buffer(high, needed, "high-pass coefficients")?
+            .sinograms(coarse)?
+            .buffer(&self.filters, 2 * self.taps, "wavelets")?
             .value(columns as i32)?
             .value(i32::from(low.is_some()))?;
         let pairs = columns.div_ceil(2).next_multiple_of(self.group);
-        // SAFETY: all buffers were checked; columns beyond them are not written.
-        unsafe { launch.run(&[pairs, rows, slices], Some(&[self.group, 1, 1])) }.map(drop)
+        launch.run(&[pairs, rows, slices], Some(&[self.group, 1, 1])).map(drop)
     }
 
     /// Inverts [`down_columns`](Self::down_columns) without the padding. The result is stored in `images`, or
@@ -179,26 +165,23 @@ impl WaveletTransform {
         pad: usize,
         subtracted: bool,
     ) -> Result<()> {
-        images.check(session)?;
         let SinogramBatch { slices, projections: rows, bins: columns, .. } = *images;
         let needed = slices * self.halved(rows + 2 * pad) * (columns + 2 * pad);
-        session.expect_length(coarse, needed, "coefficients of columns")?;
         let count = (pad + rows).div_ceil(2) - pad / 2;
         let pairs = WaveletTransform::places(count, columns * slices);
         let global = [columns.next_multiple_of(self.group), count.div_ceil(pairs), slices];
         let launch = session
             .launch(&self.up_columns, "up_columns")
-            .handle(coarse)?
-            .handle(images.values)?
+            .buffer(coarse, needed, "coefficients of columns")?
+            .sinograms(images)?
             .value(images.first as u64)?
-            .handle(&self.filters)?
+            .buffer(&self.filters, 2 * self.taps, "wavelets")?
             .value(rows as i32)?
             .value(columns as i32)?
             .value(pad as i32)?
             .value(pairs as i32)?
             .value(i32::from(subtracted))?;
-        // SAFETY: images and coefficients were checked; rows and columns beyond the images are not written.
-        unsafe { launch.run(&global, Some(&[self.group, 1, 1])) }.map(drop)
+        launch.run(&global, Some(&[self.group, 1, 1])).map(drop)
     }
 
     /// Replaces values of images that are not finite by 0, the only change to make without any level.
@@ -206,10 +189,7 @@ impl WaveletTransform {
     /// # Errors
     /// [`Error::Internal`] if the buffer is too small, and errors of the device.
     pub fn make_finite(&self, session: &Session, images: &SinogramBatch) -> Result<()> {
-        images.check(session)?;
-        let launch =
-            session.launch(&self.make_finite, "make_finite").handle(images.values)?.value(images.first as u64)?;
-        // SAFETY: the images were checked, and there is an item for each value.
-        unsafe { launch.run(&[images.slices * images.sinogram_len()], None) }.map(drop)
+        let launch = session.launch(&self.make_finite, "make_finite").sinograms(images)?.value(images.first as u64)?;
+        launch.run(&[images.slices * images.sinogram_len()], None).map(drop)
     }
 }
