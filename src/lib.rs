@@ -39,6 +39,7 @@ pub mod margins;
 pub mod measure;
 pub mod memory;
 pub mod numbers;
+pub mod operations;
 pub mod phantom;
 pub mod picture;
 pub mod plan;

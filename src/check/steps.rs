@@ -1,17 +1,19 @@
 //! Tests, before a run, of the steps that a device does: results for small data are compared with the host's and with
 //! definitions in `f64`.
 
-use crate::device::{
-    AirCorrection, BlockCorrector, BlockShape, DetectorBatch, DeviceRows, FieldImages, OutlierForm, ProjectionState,
-    RowBlocks, RowCorrection, RowExtender, SampleBinner, SampleOrder, Session, SinogramBatch, SinogramShape,
-    SliceCounter, SliceEncoder,
-};
+use crate::device::Session;
 use crate::digest::PartsDigest;
 use crate::error::{Error, Result};
 use crate::facts::DeviceFacts;
 use crate::geometry::{ExtendedField, Roi, even_angles};
 use crate::histogram::{CountedSlice, Histogram};
-use crate::kernel::{EncodedSample, ImageFilterBackend, StepBackend, StepBackends, StepSizes, files};
+use crate::kernel::{ImageFilterBackend, StepBackend, StepBackends, StepSizes};
+use crate::operations::{
+    AirCorrection, BlockCorrector, BlockShape, DetectorBatch, DeviceRows, FieldImages, OutlierForm, ProjectionState,
+    RowBlocks, RowCorrection, RowExtender, SampleBinner, SampleOrder, SinogramBatch, SinogramShape, SliceCounter,
+    SliceEncoder,
+};
+use crate::operations::{EncodedSample, files};
 use crate::source::{SampleType, StoredRows, StoredSamples};
 use crate::steps::stripes::Stripes;
 use crate::steps::{Air, Band, Counts, Outliers, Paganin, SMALLEST_TRANSMISSION, Steps, Tilt, Unsharp, widened};

@@ -6,9 +6,10 @@ use crate::facts::DeviceFacts;
 use crate::files::{InputSet, OutputFile, OutputKind, SOFTWARE};
 use crate::kernel::{
     KernelSource, KernelSpec, Padding, Problem, RowFilter, RowFilterMethod, SMALLEST_CONSTANT_BUFFER,
-    SUB_GROUP_SHUFFLES, StepTarget, Texel, generate_filter, generate_probe, line_programs, step_programs,
+    SUB_GROUP_SHUFFLES, StepTarget, Texel, generate_filter, generate_probe, line_programs,
 };
 use crate::measure::Protocol;
+use crate::operations::{self, ProgramTarget};
 use crate::profile::{Profile, ProfileStore};
 use crate::recipe::{parse_algorithm, parse_slices};
 use crate::spectrum::padded_length;
@@ -117,7 +118,8 @@ fn every_kernel(profile: &Profile, args: &KernelArgs, directory: &Path) -> Resul
     }
     programs.insert("probe-image".into(), generate_probe());
     let target = StepTarget { facts: &typical, sizes: &profile.step_sizes };
-    for source in step_programs(target, profile.steps, profile.fft.images)? {
+    let on = ProgramTarget { target, backends: profile.steps, images: profile.fft.images };
+    for source in operations::programs(&on)? {
         let forms = programs.keys().filter(|name| name.starts_with(&source.name)).count();
         let suffix = if forms > 0 { format!("-form-{}", forms + 1) } else { String::new() };
         programs.insert(source.name.clone() + &suffix, source);

@@ -22,7 +22,7 @@ const ASKED: Duration = Duration::from_micros(200);
 const SHORT: usize = 1 << 20;
 
 /// A copy of values to a device that is still running; the values stay borrowed until it is dropped.
-pub(super) struct Copying<'a> {
+pub(crate) struct Copying<'a> {
     session: &'a Session,
     copied: Event,
     what: &'a str,
@@ -66,7 +66,7 @@ impl Session {
 
     /// Copies `data` to the start of a buffer through `queue` and waits for the copy, which starts after the kernel
     /// `used` that used the buffer last, but after no other kernel.
-    pub(super) fn write_beside<T: Copy>(
+    pub(crate) fn write_beside<T: Copy>(
         &self,
         queue: &CommandQueue,
         buffer: &mut Buffer<T>,
@@ -197,7 +197,7 @@ impl Session {
 
     /// Starts to copy `data` to the start of a buffer, without waiting for the kernels among the uploads. The result
     /// must be dropped, not leaked, as its destructor waits for the copy.
-    pub(super) fn copy_ahead<'a, T: Copy>(
+    pub(crate) fn copy_ahead<'a, T: Copy>(
         &'a self,
         buffer: &mut Buffer<T>,
         data: &'a [T],

@@ -53,7 +53,7 @@ pub struct Session {
     pub step_sizes: StepSizes,
     /// The backend that transforms images, and the library for images that its kernels do not transform.
     pub image_backend: ImageFilterBackend,
-    pub(super) image_transforms: Option<ImageTransforms>,
+    pub(crate) image_transforms: Option<ImageTransforms>,
     /// The last programs that were built, each with its text and options.
     programs: Mutex<Vec<([String; 2], Arc<BuiltProgram>)>>,
     /// Store in which programs are kept for later sessions.
@@ -167,7 +167,7 @@ impl Session {
     }
 
     /// Creates another in-order queue on the device.
-    pub(super) fn new_queue(&self) -> Result<Queue> {
+    pub(crate) fn new_queue(&self) -> Result<Queue> {
         queue_of(&self.context, self.device_name())
     }
 

@@ -5,16 +5,14 @@ use super::finish::Finish;
 use super::sinograms::SinogramStage;
 use super::solver::{SolverCounts, SolverStage};
 use super::source::Source;
-use crate::device::{
-    BackProjector, EncodedSlices, HostMemory, Resources, RowExtender, Session, SinogramStore, SliceCounter,
-    SliceCounts, SliceEncoder, grid_values,
-};
+use crate::device::{BackProjector, HostMemory, Resources, Session, SinogramStore, grid_values};
 use crate::error::{Error, Result};
 use crate::feed::{DeviceFeed, FedChunk, FeedPlan, Piece};
 use crate::fft::{FilterSetup, Filtered, RowBatch, RowStage, RowTransform};
 use crate::geometry::{Cut, Geometry};
 use crate::kernel::{KernelSource, KernelSpec, Padding, RowFilter, StepBackend};
 use crate::least_squares::LeastSquares;
+use crate::operations::{EncodedSlices, RowExtender, SliceCounter, SliceCounts, SliceEncoder};
 use crate::plan::{Plan, encoded_sample};
 use crate::recipe::Recipe;
 use crate::spectrum::{Filter, scaled_spectrum};

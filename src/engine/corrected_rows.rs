@@ -3,10 +3,10 @@
 use super::prepare::open_for_steps;
 use super::source::Source;
 use crate::check::TestShape;
-use crate::device::{BlockCorrector, BlockShape, DetectorBatch, DeviceRows, RowBlocks};
 use crate::error::{Error, Result};
 use crate::feed::parts_of;
 use crate::job::Job;
+use crate::operations::{BlockCorrector, BlockShape, DetectorBatch, DeviceRows, RowBlocks};
 use crate::report::Reporter;
 use opencl3::memory::{Buffer, CL_MEM_READ_WRITE};
 

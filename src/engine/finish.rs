@@ -1,9 +1,10 @@
 //! Changes of slices before they are written.
 
-use crate::device::{Session, SliceCounter, SliceEncoder};
+use crate::device::Session;
 use crate::error::Result;
 use crate::geometry::{Roi, slice_centre};
-use crate::kernel::EncodedSample;
+use crate::operations::EncodedSample;
+use crate::operations::{SliceCounter, SliceEncoder};
 use crate::plan::Scan;
 use crate::recipe::Recipe;
 use std::ops::Range;

@@ -3,13 +3,11 @@
 use super::prepare::open_for_steps;
 use super::run::joined;
 use crate::check::TestShape;
-use crate::device::{
-    BlockCorrector, BlockShape, CopiedProjections, DetectorBatch, DeviceRows, HostMemory, RowBlocks, Session,
-    SinogramBatch,
-};
+use crate::device::{CopiedProjections, HostMemory, Session};
 use crate::error::{Error, Result};
 use crate::feed::{ScanRows, parts_of};
 use crate::job::Job;
+use crate::operations::{BlockCorrector, BlockShape, DetectorBatch, DeviceRows, RowBlocks, SinogramBatch};
 use crate::report::Reporter;
 use crate::steps::{Counts, DeviceSinogramStep};
 use crossbeam_channel::{Receiver, Sender, unbounded};

@@ -1,8 +1,9 @@
 //! Steps on the sinograms of a chunk on a device, beside the filter and the back projection of earlier ones.
 
-use crate::device::{RowExtender, Session, SinogramBatch};
+use crate::device::Session;
 use crate::error::Result;
 use crate::feed::parts_of;
+use crate::operations::{RowExtender, SinogramBatch};
 use crate::steps::DeviceSinogramStep;
 use opencl3::memory::Buffer;
 use std::time::Instant;

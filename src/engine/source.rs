@@ -2,7 +2,6 @@
 
 use super::errors::WaitError;
 use super::levels;
-use crate::device::RowCorrection;
 use crate::digest::PartsDigest;
 use crate::error::Result;
 use crate::feed::{HostFeed, ScanRows};
@@ -10,6 +9,7 @@ use crate::files::read_numbers;
 use crate::geometry::{parse_angles, parse_numbers};
 use crate::job::Job;
 use crate::kernel::StepBackends;
+use crate::operations::RowCorrection;
 use crate::plan::{HeldByHost, SampleShape, Scan, StackShape};
 use crate::recipe::{AngleSource, Recipe};
 use crate::report::Reporter;

@@ -1,8 +1,9 @@
 //! Rows that a device corrects, for its own slices.
 
 use super::{Piece, ScanRows};
-use crate::device::{BlockCorrector, BlockShape, DeviceRows, Session};
+use crate::device::Session;
 use crate::error::{Error, Result};
+use crate::operations::{BlockCorrector, BlockShape, DeviceRows};
 use crate::steps::Counts;
 use opencl3::memory::Buffer;
 use std::collections::BTreeSet;

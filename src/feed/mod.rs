@@ -27,8 +27,8 @@ pub use device::{DeviceCounts, DeviceFeed, FedChunk};
 pub use host::{CorrectedRows, HostFeed};
 pub use plan::{FeedPlan, Piece};
 
-use crate::device::{DetectorBatch, RowCorrection, SampleOrder};
 use crate::geometry::ExtendedField;
+use crate::operations::{DetectorBatch, RowCorrection, SampleOrder};
 use crate::source::Stack;
 use crate::steps::Preparation;
 use std::ops::Range;

@@ -1,9 +1,10 @@
 //! The pieces that are read for a chunk of slices.
 
 use super::{HostFeed, ScanRows, parts_of};
-use crate::device::{BlockPlace, BlockShape, DetectorBatch, HostMemory};
+use crate::device::HostMemory;
 use crate::error::Result;
 use crate::kernel::{StepBackend, StepBackends};
+use crate::operations::{BlockPlace, BlockShape, DetectorBatch};
 use crate::steps::Counts;
 use std::ops::Range;
 

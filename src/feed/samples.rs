@@ -1,8 +1,8 @@
 //! Samples as they are stored, for a device that corrects them.
 
 use super::{ScanRows, parts_of, runs_of};
-use crate::device::DetectorBatch;
 use crate::error::Result;
+use crate::operations::DetectorBatch;
 use crate::steps::widened;
 use rayon::prelude::*;
 use std::ops::Range;

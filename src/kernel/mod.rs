@@ -14,13 +14,15 @@ mod files;
 mod filter;
 mod filter_source;
 mod form;
+mod image_groups;
 mod load;
 mod parameter;
 mod parameters;
 mod registry;
 mod source;
 mod spec;
-mod steps;
+mod step_backends;
+mod step_sizes;
 mod target;
 mod texel;
 mod words;
@@ -42,23 +44,20 @@ pub use errors::KernelRuleError;
 pub use family::{Family, Reads};
 pub use file_order::files;
 pub use files::ClFile;
+pub(crate) use files::{BUTTERFLIES, COMMON, TRANSFORM_ROW, cl_file};
 pub use filter::{Fft, ImageFilterBackend, Padding, ROW_GROUP, RowFilter, RowFilterBackend, RowFilterMethod, TILE};
 pub use filter_source::generate_filter;
 pub use form::{Bound, KernelForm, Matrix, SUB_GROUP_SHUFFLES, Shuffle};
+pub use image_groups::{IMAGE_LENGTHS, ImageGroups};
 pub use load::Load;
 pub use parameter::{Declared, LegalValues, Parameter};
+pub(crate) use source::assemble;
 pub use source::{KernelSource, LaunchShape, generate_probe};
 pub use spec::{KernelSpec, Offer, Problem, SMALLEST_CONSTANT_BUFFER};
-pub use steps::{
-    AirKind, CORRECTION_GROUP, ColumnSort, ColumnSumGroup, CorrectionForm, EncodedSample, FitGroups, FrequencyGroup,
-    IMAGE_LENGTHS, ImageGroups, LogKind, OutlierKernel, OutlierTile, SampleForm, SampleKind, StepBackend, StepBackends,
-    StepSizes, StepTarget, counting_group, generate_column_sums, generate_columns, generate_correction,
-    generate_encoding, generate_extension, generate_fits, generate_histogram, generate_image_columns,
-    generate_image_rows, generate_low_frequencies, generate_minus_log, generate_outliers, generate_polynomials,
-    generate_rotation, generate_transposed_medians, generate_wavelet, generate_whole_images, power_of_two_group,
-    step_programs, whole_image_group,
-};
-pub use steps::{BinningKernel, generate_binning};
+pub use step_backends::{StepBackend, StepBackends};
+#[cfg(test)]
+pub(crate) use step_sizes::of;
+pub use step_sizes::{StepSizes, StepTarget, power_of_two, power_of_two_group};
 pub use target::{Build, CVersion, Hardware, KernelTarget, Residency};
 pub use texel::{GUARD, Texel};
 pub use words::{Algorithm, Constants, Exchange, Interpolation, Mode, Positions, SLICE_MODES, Sampler, Storage};

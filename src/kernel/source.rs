@@ -38,11 +38,11 @@ pub struct LaunchShape {
 
 impl LaunchShape {
     /// Shape of programs that are not launched over blocks of pixels.
-    pub(super) const NONE: LaunchShape = LaunchShape { work_group: [1, 1], block: [1, 1] };
+    pub(crate) const NONE: LaunchShape = LaunchShape { work_group: [1, 1], block: [1, 1] };
 }
 
 /// Assembles a program from name, defines and files.
-pub(super) fn assemble(
+pub(crate) fn assemble(
     name: String,
     defines: &Defines,
     files: &[ClFile],

@@ -4,10 +4,10 @@ use super::kernel_choice::choose;
 use super::request::{Bytes, OnDevice, Pieces, Request};
 use super::sizes::{Chunks, Kept, Sizes};
 use super::solver_memory::SolverMemory;
-use crate::device::{BlockPlace, BlockShape};
 use crate::error::{Error, Result};
 use crate::geometry::Cut;
 use crate::kernel::{KernelSpec, RowFilter, SLICE_MODES, StepBackend, StepBackends};
+use crate::operations::{BlockPlace, BlockShape};
 use crate::profile::Profile;
 
 /// How a run will be computed on one device.

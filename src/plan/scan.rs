@@ -2,11 +2,11 @@
 
 use super::angles::{self, AngleOrigin};
 use super::errors::{PlanFlagError, ScanFileError};
-use crate::device::RowBlocks;
 use crate::error::{Error, Result};
 use crate::geometry::{self, ExtendedField, Geometry, Roi, widest_gap};
 use crate::job::Job;
 use crate::kernel::{StepBackend, StepBackends};
+use crate::operations::RowBlocks;
 use crate::recipe::{AngleSource, Center, MAX_ANGLE, Recipe};
 use crate::remark::Remark;
 use crate::source::{StoredRows, StoredSamples};

@@ -6,14 +6,15 @@ use super::kernel_memory::KernelMemory;
 use super::request::{Bytes, OnDevice, PIECES, Pieces, Request, WRITTEN_PIECES, largest, sum};
 use super::scan::SampleShape;
 use super::solver_memory::SolverMemory;
-use crate::device::{
-    BlockCorrector, BlockPlace, BlockShape, ImagesTarget, RowBlocks, RowExtender, SinogramShape, SliceCounter,
-    SliceEncoder,
-};
 use crate::error::Result;
 use crate::facts::DeviceKind;
 use crate::geometry::Cut;
-use crate::kernel::{EncodedSample, RowFilter, StepBackend, StepBackends, StepTarget};
+use crate::kernel::{RowFilter, StepBackend, StepBackends, StepTarget};
+use crate::operations::EncodedSample;
+use crate::operations::{
+    BlockCorrector, BlockPlace, BlockShape, ImagesTarget, RowBlocks, RowExtender, SinogramShape, SliceCounter,
+    SliceEncoder,
+};
 use crate::sink::Dtype;
 use crate::units::human;
 

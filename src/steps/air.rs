@@ -2,9 +2,9 @@
 
 use super::errors::StepFlagError;
 use super::{Band, Counts, Data, Ready, RowStep, RowSteps, Step, StepFlags, widened};
-use crate::device::{AirCorrection, RowCorrection};
 use crate::error::{Error, Result};
 use crate::geometry::Roi;
+use crate::operations::{AirCorrection, RowCorrection};
 use rayon::prelude::*;
 use serde_with::{DeserializeFromStr, SerializeDisplay};
 use std::fmt;

@@ -3,9 +3,9 @@
 use super::beam::level;
 use super::errors::{FieldError, StepFlagError, StepWarning};
 use super::{Band, Counts, Data, Ready, Repairs, RowStep, RowSteps, Step, StepFlags, widened};
-use crate::device::{FieldImages, RowCorrection};
 use crate::error::Result;
 use crate::memory;
+use crate::operations::{FieldImages, RowCorrection};
 use crate::remark::{Doubt, DoubtKind, Remark};
 use crate::source::{Stack, Stacks};
 use crate::spectrum::largest_value;

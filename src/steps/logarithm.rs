@@ -1,9 +1,9 @@
 //! -log: from transmissions to line integrals.
 
 use super::{Band, Counts, Data, Ready, RowStep, RowSteps, Step, StepFlags};
-use crate::device::RowCorrection;
 use crate::error::Result;
 use crate::numbers::ln;
+use crate::operations::RowCorrection;
 use multiversion::multiversion;
 use serde::{Deserialize, Serialize};
 

@@ -28,11 +28,10 @@ pub use step::{Band, Data, DeviceSinogramStep, Ready, RowStep, RowSteps, Sinogra
 pub use stripes::Stripes;
 pub use tilt::{Tilt, is_searched};
 
-use crate::device::{
-    BufferLayout, ImageSteps, ProjectionState, RowBlocks, RowCorrection, RowCounts, Session, SinogramShape,
-};
+use crate::device::{BufferLayout, Session};
 use crate::error::Result;
 use crate::kernel::StepTarget;
+use crate::operations::{ImageSteps, ProjectionState, RowBlocks, RowCorrection, RowCounts, SinogramShape};
 use crate::remark::Remark;
 use crate::source::Stacks;
 use defects::Defects;

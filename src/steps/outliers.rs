@@ -2,8 +2,8 @@
 
 use super::errors::StepFlagError;
 use super::{Band, Counts, Data, Ready, RowStep, RowSteps, Step, StepFlags, check_projections};
-use crate::device::{OutlierForm, RowCorrection};
 use crate::error::{Error, Result};
+use crate::operations::{OutlierForm, RowCorrection};
 use multiversion::multiversion;
 use serde_with::{DeserializeFromStr, SerializeDisplay};
 use std::fmt;

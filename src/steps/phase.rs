@@ -3,8 +3,8 @@
 use super::errors::{PhaseError, StepWarning};
 use super::{Band, Counts, Data, Ready, RowStep, RowSteps, Step, StepFlags, check_projections};
 use crate::cli::StepArgs;
-use crate::device::{ImageFilterForm, RowCorrection};
 use crate::error::Result;
+use crate::operations::{ImageFilterForm, RowCorrection};
 use crate::remark::{Doubt, DoubtKind, Remark};
 use crate::units::{Length, parse_length};
 use host_fft::{Complex, ComplexToReal, Fft, Real, RealToComplex};

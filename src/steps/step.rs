@@ -3,8 +3,9 @@
 use super::errors::StepFlagError;
 use super::{Counts, Repairs};
 use crate::cli::{InputArgs, StepArgs};
-use crate::device::{RowCorrection, Session, SinogramBatch, SinogramShape};
+use crate::device::Session;
 use crate::error::Result;
+use crate::operations::{RowCorrection, SinogramBatch, SinogramShape};
 use crate::remark::Remark;
 use crate::source::Stacks;
 use crate::units::Length;

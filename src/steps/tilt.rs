@@ -3,10 +3,10 @@
 use super::errors::StepFlagError;
 use super::{Band, Counts, Data, Ready, RowStep, RowSteps, Step, StepFlags, check_projections};
 use crate::cli::StepArgs;
-use crate::device::{RotationForm, RowCorrection};
 use crate::error::Result;
 use crate::geometry::default_axis;
 use crate::numbers::floor;
+use crate::operations::{RotationForm, RowCorrection};
 use multiversion::multiversion;
 use serde::{Deserialize, Serialize};
 use std::ops::Range;

@@ -3,7 +3,8 @@
 
 use crate::correction::{OFFSET, negative, stored};
 use crate::support::cli::{Lab, Pages};
-use fbp::device::{SampleBinner, SampleOrder, Session, enumerate};
+use fbp::device::{Session, enumerate};
+use fbp::operations::{SampleBinner, SampleOrder};
 use fbp::source::{SampleType, StoredRows, StoredSamples};
 use opencl3::memory::{Buffer, CL_MEM_READ_WRITE};
 use rand::{Rng, SeedableRng};

@@ -1,9 +1,10 @@
 //! Rows that a device corrects from samples as they are stored: what comes out, and what is counted, in every sample type.
 
 use crate::support::cli::Lab;
-use fbp::device::{
+use fbp::device::{Session, enumerate};
+use fbp::operations::{
     AirCorrection, BlockCorrector, BlockShape, DetectorBatch, DeviceRows, FieldImages, ProjectionState, RowBlocks,
-    RowCorrection, RowCounts, SampleOrder, Session, enumerate,
+    RowCorrection, RowCounts, SampleOrder,
 };
 use fbp::source::{SampleType, StoredRows, StoredSamples};
 use half::f16;

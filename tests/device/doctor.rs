@@ -4,7 +4,8 @@
 
 use crate::support::cli::{Lab, Pages, SMALL, assert_no_panic, farthest, text};
 use fbp::check::{StepCheck, TestShape};
-use fbp::device::{RowBlocks, Session, enumerate};
+use fbp::device::{Session, enumerate};
+use fbp::operations::RowBlocks;
 use serde_json::Value;
 use std::fs;
 use std::process::Output;

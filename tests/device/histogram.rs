@@ -1,8 +1,9 @@
 //! Histograms that a device counts: those of the host, bit for bit, whatever the values, the chunks and the devices.
 
 use crate::support::cli::{Lab, Scan, text};
-use fbp::device::{Session, SliceCounter, enumerate};
+use fbp::device::{Session, enumerate};
 use fbp::histogram::{CountedSlice, Histogram};
+use fbp::operations::SliceCounter;
 use opencl3::memory::{Buffer, CL_MEM_READ_WRITE};
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;

@@ -1,11 +1,12 @@
 //! Steps on projections as images on a device: blocks of rows beside definitions in f64, whatever the blocks and batches.
 
-use fbp::device::{
-    BlockCorrector, BlockPlace, BlockShape, DetectorBatch, ImageFilterForm, ImageSteps, ProjectionState, RotationForm,
-    RowBlocks, RowCorrection, RowCounts, SampleOrder, Session, enumerate,
-};
+use fbp::device::{Session, enumerate};
 use fbp::fft::image_transform;
 use fbp::kernel::ImageFilterBackend;
+use fbp::operations::{
+    BlockCorrector, BlockPlace, BlockShape, DetectorBatch, ImageFilterForm, ImageSteps, ProjectionState, RotationForm,
+    RowBlocks, RowCorrection, RowCounts, SampleOrder,
+};
 use fbp::source::{StoredRows, StoredSamples};
 use opencl3::memory::{Buffer, CL_MEM_READ_WRITE};
 use rand::{Rng, SeedableRng};

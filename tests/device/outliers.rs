@@ -2,7 +2,8 @@
 
 use crate::correction::{OFFSET, negative, stored};
 use crate::support::cli::Lab;
-use fbp::device::{DetectorRows, OutlierForm, OutlierRemover, OutlierRows, PieceSize, Session, enumerate};
+use fbp::device::{Session, enumerate};
+use fbp::operations::{DetectorRows, OutlierForm, OutlierRemover, OutlierRows, PieceSize};
 use fbp::source::{SampleType, Stack, Stacks, StoredSamples};
 use fbp::steps::{Band, Counts, Data, Outliers, Ready, RowSteps, Step};
 use half::f16;

@@ -6,9 +6,10 @@
 use fbp::facts::DeviceFacts;
 use fbp::kernel::{
     Algorithm, Declared, ImageFilterBackend, KernelSource, KernelSpec, Mode, Padding, Parameter, Parameters, Problem,
-    RowFilter, RowFilterMethod, StepBackends, StepSizes, StepTarget, Texel, files, generate_filter, generate_probe,
-    line_programs, step_programs,
+    RowFilter, RowFilterMethod, StepBackends, StepSizes, StepTarget, Texel, generate_filter, generate_probe,
+    line_programs,
 };
+use fbp::operations::{self, ProgramTarget, files};
 use fbp::profile::ProfileStore;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -140,7 +141,8 @@ fn generated() -> BTreeMap<&'static str, String> {
         let extensions = vec!["cl_khr_fp64".to_owned()];
         let facts = DeviceFacts { local_memory, max_work_group, extensions, ..DeviceFacts::default() };
         let target = StepTarget { facts: &facts, sizes: &StepSizes::default() };
-        let steps = step_programs(target, StepBackends::default(), ImageFilterBackend::Fused).unwrap();
+        let (backends, images) = (StepBackends::default(), ImageFilterBackend::Fused);
+        let steps = operations::programs(&ProgramTarget { target, backends, images }).unwrap();
         steps.iter().for_each(|source| programs.add(name, source));
     }
     let profile = store.named("default").unwrap();

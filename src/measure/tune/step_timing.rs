@@ -1,13 +1,14 @@
 //! Times operations of the steps, with whatever sizes of work-groups a session has.
 
 use crate::check::noise;
-use crate::device::{
-    ColumnOrder, DetectorRows, DeviceRows, ImageFilter, ImageFilterForm, ImagePart, OutlierForm, OutlierRemover,
-    OutlierRows, PieceSize, RunningMedians, Session, SinogramBatch, SinogramShape,
-};
+use crate::device::Session;
 use crate::digest::PartsDigest;
 use crate::error::{Result, messages};
 use crate::kernel::IMAGE_LENGTHS;
+use crate::operations::{
+    ColumnOrder, DetectorRows, DeviceRows, ImageFilter, ImageFilterForm, ImagePart, OutlierForm, OutlierRemover,
+    OutlierRows, PieceSize, RunningMedians, SinogramBatch, SinogramShape,
+};
 use crate::source::{SampleType, StoredSamples};
 use opencl3::memory::{Buffer, CL_MEM_READ_WRITE};
 use rayon::prelude::*;

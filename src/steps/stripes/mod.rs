@@ -14,8 +14,9 @@ mod wavelet;
 mod tests;
 
 use super::{Counts, Data, DeviceSinogramStep, Ready, RowSteps, SinogramStep, Step, StepFlags};
-use crate::device::{Session, SinogramBatch, SinogramShape};
+use crate::device::Session;
 use crate::error::{Error, Result, messages};
+use crate::operations::{SinogramBatch, SinogramShape};
 use columns::PAD;
 use profile::Smooth;
 use serde_with::{DeserializeFromStr, SerializeDisplay};

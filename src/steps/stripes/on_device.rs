@@ -4,9 +4,10 @@ use super::Stripes;
 use super::profile::{FitsOnDevice, MeansOnDevice, Smooth};
 use super::vo_on_device::{AllOnDevice, DeadOnDevice, FilteringOnDevice, LargeOnDevice, SortingOnDevice};
 use super::wavelet::WaveletOnDevice;
-use crate::device::{BufferLayout, Session, SinogramShape};
+use crate::device::{BufferLayout, Session};
 use crate::error::Result;
 use crate::kernel::StepTarget;
+use crate::operations::SinogramShape;
 use crate::steps::DeviceSinogramStep;
 
 impl Stripes {

@@ -1,9 +1,10 @@
 //! Removal of stripes that form a profile over the bins, constant or slowly varying over the projections of a block.
 
 use super::columns::{gaussian, gaussian_weights, running_median};
-use crate::device::{AddedProfiles, BufferLayout, ColumnProducts, Session, SinogramBatch, SinogramShape, SmoothedFits};
+use crate::device::{BufferLayout, Session};
 use crate::error::Result;
 use crate::kernel::StepTarget;
+use crate::operations::{AddedProfiles, ColumnProducts, SinogramBatch, SinogramShape, SmoothedFits};
 use crate::steps::DeviceSinogramStep;
 use rayon::prelude::*;
 

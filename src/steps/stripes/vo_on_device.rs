@@ -1,12 +1,13 @@
 //! The methods of [`vo`](super::vo) on a device: values remain there, and decisions by column are made on the host.
 
 use super::vo::{ALIVE, ColumnChange, column_changes, counted, gaps, padded_lines};
-use crate::device::{
-    BufferLayout, ColumnCorrection, ColumnOrder, ColumnSum, ColumnSums, DeviceValues, Gap, LowFrequencies,
-    RunningMedians, Session, SinogramBatch, SinogramShape,
-};
+use crate::device::{BufferLayout, Session};
 use crate::error::Result;
 use crate::kernel::StepTarget;
+use crate::operations::{
+    ColumnCorrection, ColumnOrder, ColumnSum, ColumnSums, DeviceValues, Gap, LowFrequencies, RunningMedians,
+    SinogramBatch, SinogramShape,
+};
 use crate::steps::DeviceSinogramStep;
 use std::ops::Range;
 

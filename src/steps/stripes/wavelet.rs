@@ -8,9 +8,10 @@
 //! the complementary factor, `exp(-k^2 / (2 sigma^2))`, and transformed back; they are subtracted.
 
 use super::columns::{PAD, low_frequencies};
-use crate::device::{BufferLayout, ColumnProducts, DeviceValues, LowFrequencies, Session, SinogramBatch};
-use crate::device::{SinogramShape, WaveletTransform};
+use crate::device::{BufferLayout, Session};
 use crate::error::Result;
+use crate::operations::{ColumnProducts, DeviceValues, LowFrequencies, SinogramBatch};
+use crate::operations::{SinogramShape, WaveletTransform};
 use crate::steps::DeviceSinogramStep;
 use crate::steps::outliers::mirrored;
 use std::f64::consts::FRAC_1_SQRT_2;

@@ -4,7 +4,8 @@ mod linear;
 mod vo;
 
 use crate::kernels::setup::device;
-use fbp::device::{Session, SinogramBatch, SinogramShape};
+use fbp::device::Session;
+use fbp::operations::{SinogramBatch, SinogramShape};
 use fbp::steps::Stripes;
 use opencl3::memory::CL_MEM_READ_WRITE;
 use rand::{Rng, SeedableRng};

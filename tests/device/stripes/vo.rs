@@ -2,7 +2,8 @@
 
 use super::{TINY, compare, small};
 use crate::kernels::setup::device;
-use fbp::device::{LowFrequencies, RunningMedians, Session, SinogramBatch};
+use fbp::device::Session;
+use fbp::operations::{LowFrequencies, RunningMedians, SinogramBatch};
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use std::f64::consts::TAU;

@@ -1,0 +1,119 @@
+//! Steps on the images of a batch of projections, between the correction of its rows and -log.
+
+use super::block_shape::BlockShape;
+use super::device_rows::{DeviceRows, ImagePart};
+use super::image_filter::ImageFilter;
+use super::minus_log::MinusLog;
+use super::rotation::RowRotator;
+use super::row_correction::RowCorrection;
+use crate::device::{BufferLayout, Session};
+use crate::error::{Error, Result};
+use crate::facts::DeviceFacts;
+use crate::kernel::ImageFilterBackend;
+use opencl3::event::Event;
+use opencl3::memory::Buffer;
+use std::ops::Range;
+
+/// The kernels for the steps on the images of a batch of projections.
+pub(super) struct BatchImages {
+    rotator: Option<RowRotator>,
+    filter: Option<ImageFilter>,
+    minus_log: Option<MinusLog>,
+    bins: usize,
+    /// Transmissions of a batch, `[row][projection][bin]`.
+    pub transmissions: Buffer<f32>,
+    /// The rotated transmissions, if a filter follows the rotation.
+    rotated: Option<Buffer<f32>>,
+}
+
+/// Detector rows of a batch: the rows that were read, those left after the rotation, and those of the block.
+pub(super) struct ImageBatch {
+    pub read: Range<usize>,
+    pub upright: Range<usize>,
+    pub wanted: Range<usize>,
+    pub counted: Range<usize>,
+    pub projections: usize,
+}
+
+impl BatchImages {
+    pub fn new(session: &Session, correction: &RowCorrection, shape: &BlockShape) -> Result<Self> {
+        let BlockShape { blocks, bins, height, pairs, .. } = *shape;
+        let rotation = correction.images.rotation;
+        let rotator = rotation.map(|form| RowRotator::new(session, form.degrees, [bins, height])).transpose()?;
+        let filter = match (&correction.images.filter, blocks.images) {
+            (Some(form), Some(size)) => Some(ImageFilter::new(session, form, size, bins, pairs.max(1))?),
+            (None, None) => None,
+            _ => return Err(Error::Internal("blocks of other steps".into())),
+        };
+        let layout = Self::layout(shape, &session.facts, session.image_backend);
+        Ok(BatchImages {
+            minus_log: correction.minus_log.then(|| MinusLog::new(session)).transpose()?,
+            bins,
+            transmissions: layout.buffer(session, "transmissions")?,
+            rotated: (rotator.is_some() && filter.is_some())
+                .then(|| layout.buffer(session, "rotated rows"))
+                .transpose()?,
+            rotator,
+            filter,
+        })
+    }
+
+    /// Returns the buffers for blocks of this shape.
+    pub fn layout(shape: &BlockShape, facts: &DeviceFacts, backend: ImageFilterBackend) -> BufferLayout {
+        let BlockShape { blocks, bins, height, batch, pairs, .. } = *shape;
+        let (rows, rotation) = (shape.corrected() * batch * bins, blocks.rotation_halo > 0);
+        let mut layout = BufferLayout::default().with::<f32>("transmissions", rows).with_if::<f32>(
+            rotation && blocks.images.is_some(),
+            "rotated rows",
+            rows,
+        );
+        if rotation {
+            layout = layout.and(RowRotator::layout([bins, height]));
+        }
+        match blocks.images {
+            Some(size) => layout.and(ImageFilter::layout(facts, backend, size, pairs.max(1))),
+            None => layout,
+        }
+    }
+
+    /// Computes rows of the block from the transmissions; values whose -log cannot be taken are counted in `counts`.
+    /// Returns the event of the last kernel, without waiting for it.
+    pub fn run(
+        &mut self,
+        session: &Session,
+        rows: &ImageBatch,
+        into_block: &DeviceRows,
+        counts: &Buffer<[u32; 4]>,
+    ) -> Result<Option<Event>> {
+        let ImageBatch { read, upright, wanted, counted, projections } = rows;
+        let part = |read: &Range<usize>, wanted: &Range<usize>| ImagePart {
+            read: read.clone(),
+            wanted: wanted.clone(),
+            projections: *projections,
+        };
+        let mut last = None;
+        let rotated = match (&self.rotator, &self.rotated) {
+            (Some(rotator), Some(rotated)) => {
+                let to = DeviceRows { values: rotated, first: 0, stride: projections * self.bins };
+                rotator.run(session, &self.transmissions, &part(read, upright), &to)?;
+                rotated
+            }
+            (Some(rotator), None) => {
+                last = Some(rotator.run(session, &self.transmissions, &part(read, wanted), into_block)?);
+                &self.transmissions
+            }
+            (None, _) => &self.transmissions,
+        };
+        if let Some(filter) = &mut self.filter {
+            last = filter.run(session, rotated, &part(upright, wanted), into_block)?;
+        }
+        match &self.minus_log {
+            Some(minus_log) => {
+                let counted = counted.start - wanted.start..counted.end - wanted.start;
+                let size = [wanted.len(), *projections, self.bins];
+                minus_log.run(session, into_block, size, &counted, counts).map(Some)
+            }
+            None => Ok(last),
+        }
+    }
+}

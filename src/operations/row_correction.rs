@@ -1,0 +1,112 @@
+//! Correction of rows of projections on a device, and counts of the values replaced in them: plain data.
+
+use super::outliers::OutlierForm;
+use super::row_blocks::ImageSteps;
+use std::ops::Range;
+
+/// The correction of the rows of some projections: plain data.
+#[derive(Clone, Debug)]
+pub struct RowCorrection<'a> {
+    /// Number of bins of the detector.
+    pub bins: usize,
+    /// Number of rows of the detector.
+    pub height: usize,
+    /// Outliers, which are replaced before all other steps.
+    pub outliers: Option<OutlierForm>,
+    pub fields: Option<FieldImages<'a>>,
+    /// Counts from which a sample is saturated.
+    pub saturation: Option<f32>,
+    /// Largest magnitude of a value that later steps can carry.
+    pub largest: f32,
+    pub air: AirCorrection,
+    /// Steps on projections as images, before -log.
+    pub images: ImageSteps,
+    pub minus_log: bool,
+    /// State of every projection that is used.
+    pub projections: Vec<ProjectionState>,
+}
+
+impl RowCorrection<'_> {
+    /// Returns the number of flat fields that counts are divided by: 0, 1, or 2 with one before the scan and one after
+    /// it.
+    pub fn flats(&self) -> usize {
+        self.fields.map_or(0, |fields| if fields.flat2.is_some() { 2 } else { 1 })
+    }
+
+    /// Returns the correction that leaves the rows of these projections unchanged.
+    pub fn nothing(bins: usize, height: usize, projections: Vec<ProjectionState>) -> Self {
+        RowCorrection {
+            bins,
+            height,
+            outliers: None,
+            fields: None,
+            saturation: None,
+            largest: f32::MAX,
+            air: AirCorrection::Without,
+            images: ImageSteps::default(),
+            minus_log: false,
+            projections,
+        }
+    }
+}
+
+/// Flat and dark fields of all rows of the detector, `[row][bin]`.
+#[derive(Clone, Copy, Debug)]
+pub struct FieldImages<'a> {
+    pub flat: &'a [f32],
+    /// Flat field after the scan.
+    pub flat2: Option<&'a [f32]>,
+    pub dark: &'a [f32],
+}
+
+/// The transmissions of air that transmissions are divided by.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum AirCorrection {
+    Without,
+    /// Division by the line through the means of these numbers of bins at the left and at the right end.
+    Sides(usize, usize),
+    /// Division by the level of the projection.
+    Levels,
+}
+
+/// The properties of a projection that its correction depends on.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct ProjectionState {
+    /// Number of the projection in the input.
+    pub number: usize,
+    /// Position between the flat fields before and after the scan, 0 to 1.
+    pub progress: f32,
+    /// Level of air.
+    pub level: f32,
+    /// True if replaced values are counted bin by bin.
+    pub watched: bool,
+}
+
+/// Counts of the values that were replaced in the rows of a chunk.
+#[derive(Clone, Debug, PartialEq)]
+pub struct RowCounts {
+    /// For every row, the number of values without light in the flat field, not finite or too large, without logarithm,
+    /// and saturated.
+    pub rows: Vec<[u32; 4]>,
+    /// For every row, the number of outliers; empty if none are looked for.
+    pub outliers: Vec<u32>,
+    /// For every projection, nonzero if a row had no light at all.
+    pub unlit: Vec<u32>,
+    /// Mean transmissions of every projection, added up over the counted rows, in 4096ths; empty if -log is not taken.
+    pub levels: Vec<i32>,
+    /// How often each bin was replaced in the watched projections, `[row][bin]`; empty if nothing was replaced.
+    pub bins: Vec<u32>,
+}
+
+/// Detector rows of some projections, which are corrected at once.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DetectorBatch {
+    /// Numbers of the rows, ascending; contiguous where a step needs the rows around them.
+    pub rows: Vec<usize>,
+    /// Positions in `rows` of the rows in which replaced values are counted.
+    pub counted: Range<usize>,
+    /// Index of the first counted row among the counts.
+    pub place: usize,
+    /// Positions of the projections among those that are used.
+    pub projections: Range<usize>,
+}
