@@ -9,9 +9,9 @@ use crate::geometry::{ExtendedField, Roi, even_angles};
 use crate::histogram::{CountedSlice, Histogram};
 use crate::kernel::{ImageFilterBackend, StepBackend, StepBackends, StepSizes};
 use crate::operations::{
-    AirCorrection, BlockCorrector, BlockShape, DetectorBatch, DeviceRows, FieldImages, OutlierForm, ProjectionState,
-    RowBlocks, RowCorrection, RowExtender, SampleBinner, SampleOrder, SinogramBatch, SinogramShape, SliceCounter,
-    SliceEncoder,
+    AirCorrection, BlockCorrector, BlockShape, DetectorBatch, DeviceRows, FieldImages, LineIntegrals, OutlierForm,
+    ProjectionState, RowBlocks, RowCorrection, RowExtender, SampleBinner, SampleOrder, SinogramBatch, SinogramShape,
+    SliceCounter, SliceEncoder,
 };
 use crate::operations::{EncodedSample, files};
 use crate::source::{SampleType, StoredRows, StoredSamples};
@@ -319,7 +319,7 @@ fn rows(session: &Session, outliers: Option<OutlierForm>, air: Option<Air>) -> R
         outliers,
         air,
         fields: Some(FieldImages { flat: &flat, flat2: None, dark: &dark }),
-        minus_log: true,
+        after: vec![&LineIntegrals],
         ..RowCorrection::nothing(BINS, ROWS, (0..projections).map(state).collect())
     };
     let stored = StoredSamples { sample: SampleType::U16, swapped: false };

@@ -1,7 +1,7 @@
 //! OpenCL devices: finding and choosing them, building programs, buffers and launches.
 //!
-//! This module, `fft`, `check` and `engine` are the only ones that use OpenCL; this one and `fft` are the only ones
-//! with `unsafe` code. Every unsafe block states which rule of the driver's interface it satisfies.
+//! Only this module and `fft` have `unsafe` code. Every unsafe block states which rule of the driver's interface it
+//! satisfies. Those who start kernels declare how much of each buffer these touch, see [`Launch`].
 
 mod allocations;
 mod buffer_layout;

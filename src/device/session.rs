@@ -368,7 +368,7 @@ fn registers_in(log: &str) -> Option<u32> {
     log.split("Used ").skip(1).filter_map(|rest| rest.split_once(" registers")?.0.parse().ok()).max()
 }
 
-/// A kernel launch in preparation. Arguments are set in order.
+/// A kernel launch in preparation. Arguments are set in order, and buffers with the extent that the kernel touches.
 pub struct Launch<'a> {
     session: &'a Session,
     queue: &'a CommandQueue,

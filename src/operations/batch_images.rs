@@ -1,9 +1,8 @@
-//! Steps on the images of a batch of projections, between the correction of its rows and -log.
+//! Steps on the images of a batch of projections, after the correction of its rows.
 
 use super::block_shape::BlockShape;
 use super::device_rows::{DeviceRows, ImagePart};
 use super::image_filter::ImageFilter;
-use super::minus_log::MinusLog;
 use super::rotation::RowRotator;
 use super::row_correction::RowCorrection;
 use crate::device::{BufferLayout, Session};
@@ -18,7 +17,6 @@ use std::ops::Range;
 pub(super) struct BatchImages {
     rotator: Option<RowRotator>,
     filter: Option<ImageFilter>,
-    minus_log: Option<MinusLog>,
     bins: usize,
     /// Transmissions of a batch, `[row][projection][bin]`.
     pub transmissions: Buffer<f32>,
@@ -31,7 +29,6 @@ pub(super) struct ImageBatch {
     pub read: Range<usize>,
     pub upright: Range<usize>,
     pub wanted: Range<usize>,
-    pub counted: Range<usize>,
     pub projections: usize,
 }
 
@@ -47,7 +44,6 @@ impl BatchImages {
         };
         let layout = Self::layout(shape, &session.facts, session.image_backend);
         Ok(BatchImages {
-            minus_log: correction.minus_log.then(|| MinusLog::new(session)).transpose()?,
             bins,
             transmissions: layout.buffer(session, "transmissions")?,
             rotated: (rotator.is_some() && filter.is_some())
@@ -76,16 +72,9 @@ impl BatchImages {
         }
     }
 
-    /// Computes rows of the block from the transmissions; values whose -log cannot be taken are counted in `counts`.
-    /// Returns the event of the last kernel, without waiting for it.
-    pub fn run(
-        &mut self,
-        session: &Session,
-        rows: &ImageBatch,
-        into_block: &DeviceRows,
-        counts: &Buffer<[u32; 4]>,
-    ) -> Result<Option<Event>> {
-        let ImageBatch { read, upright, wanted, counted, projections } = rows;
+    /// Computes rows of the block from the transmissions. Returns the event of the last kernel, without waiting for it.
+    pub fn run(&mut self, session: &Session, rows: &ImageBatch, into_block: &DeviceRows) -> Result<Option<Event>> {
+        let ImageBatch { read, upright, wanted, projections } = rows;
         let part = |read: &Range<usize>, wanted: &Range<usize>| ImagePart {
             read: read.clone(),
             wanted: wanted.clone(),
@@ -107,13 +96,6 @@ impl BatchImages {
         if let Some(filter) = &mut self.filter {
             last = filter.run(session, rotated, &part(upright, wanted), into_block)?;
         }
-        match &self.minus_log {
-            Some(minus_log) => {
-                let counted = counted.start - wanted.start..counted.end - wanted.start;
-                let size = [wanted.len(), *projections, self.bins];
-                minus_log.run(session, into_block, size, &counted, counts).map(Some)
-            }
-            None => Ok(last),
-        }
+        Ok(last)
     }
 }

@@ -9,6 +9,7 @@ use super::block_shape::{BlockPlace, BlockShape};
 use super::correction::{RowCorrector, RowsForm};
 use super::device_rows::DeviceRows;
 use super::row_correction::{DetectorBatch, RowCorrection, RowCounts};
+use super::row_operation::{BatchRows, RowKernel};
 use super::samples::SampleOrder;
 use crate::device::{BufferLayout, Copying, KeptBlock, Session};
 use crate::error::{Error, Result};
@@ -30,6 +31,8 @@ struct BatchKernels {
     corrector: RowCorrector,
     /// The steps on images after the correction, if rows depend on the rows around them.
     images: Option<BatchImages>,
+    /// The operations after all others.
+    after: Vec<Box<dyn RowKernel>>,
 }
 
 /// The device and the backend that transforms images on it.
@@ -79,6 +82,7 @@ impl BlockCorrector {
         let batches = BatchKernels {
             corrector: RowCorrector::new(session, correction, stored, order, shape.size())?,
             images: images.then(|| BatchImages::new(session, correction, &shape)).transpose()?,
+            after: correction.kernels_after(session)?,
             shape,
         };
         let size = [blocks.rows, projections, bins];
@@ -213,24 +217,45 @@ impl BatchKernels {
         samples: &'a [u8],
         into: &DeviceRows,
     ) -> Result<StartedBatch<'a>> {
-        let DetectorBatch { rows, counted, place, projections } = batch;
+        let DetectorBatch { rows, counted, projections, .. } = batch;
         let BlockShape { blocks, bins, projections: all, batch: most, .. } = self.shape;
         let count = projections.len();
         let fits = (1..=most).contains(&count) && projections.end <= all && (1..=blocks.rows).contains(&rows.len());
-        let refused = || Error::Internal(format!("projections {projections:?} of rows {rows:?}"));
         if !fits || counted.end > rows.len() {
-            return Err(refused());
+            return Err(Error::Internal(format!("projections {projections:?} of rows {rows:?}")));
         }
-        let Some(images) = &mut self.images else {
-            let copying = self.corrector.start(session, batch, samples, into)?;
-            return Ok(StartedBatch { last: None, copying });
+        let (mut last, copying) = match self.images {
+            Some(_) => self.start_images(session, batch, samples, into)?,
+            None => (None, self.corrector.start(session, batch, samples, into)?),
         };
+        let counts = self.corrector.counts();
+        let (values, counted, rows) = (*into, counted.clone(), rows.len());
+        let corrected = BatchRows { values, rows, projections: count, bins, counted, counts };
+        for operation in &self.after {
+            last = Some(operation.run(session, &corrected)?);
+        }
+        Ok(StartedBatch { last, copying })
+    }
+
+    /// Starts the kernels up to the steps on images. Returns the event of the last one, and the copy of the samples.
+    fn start_images<'a>(
+        &mut self,
+        session: &'a Session,
+        batch: &DetectorBatch,
+        samples: &'a [u8],
+        into: &DeviceRows,
+    ) -> Result<(Option<Event>, Copying<'a>)> {
+        let DetectorBatch { rows, counted, place, projections } = batch;
+        let BlockShape { blocks, bins, height, .. } = self.shape;
+        let refused = || Error::Internal(format!("projections {projections:?} of rows {rows:?}"));
+        let Some(images) = &mut self.images else { return Err(refused()) };
+        let count = projections.len();
         let wanted = rows[0]..rows[rows.len() - 1] + 1;
         // pairs of projections are one image
-        if wanted.len() != rows.len() || wanted.end > self.shape.height || projections.start % 2 == 1 {
+        if wanted.len() != rows.len() || wanted.end > height || projections.start % 2 == 1 {
             return Err(refused());
         }
-        let around = |halo: usize| wanted.start.saturating_sub(halo)..(wanted.end + halo).min(self.shape.height);
+        let around = |halo: usize| wanted.start.saturating_sub(halo)..(wanted.end + halo).min(height);
         let (read, upright) = (around(blocks.halo()), around(blocks.filter_halo));
         let before = wanted.start - read.start;
         let all_read = DetectorBatch {
@@ -241,9 +266,7 @@ impl BatchKernels {
         };
         let transmissions = DeviceRows { values: &images.transmissions, first: 0, stride: count * bins };
         let copying = self.corrector.start(session, &all_read, samples, &transmissions)?;
-        let counted = wanted.start + counted.start..wanted.start + counted.end;
-        let of_images = ImageBatch { read, upright, wanted, counted, projections: count };
-        let last = images.run(session, &of_images, into, self.corrector.counts())?;
-        Ok(StartedBatch { last, copying })
+        let of_images = ImageBatch { read, upright, wanted, projections: count };
+        Ok((images.run(session, &of_images, into)?, copying))
     }
 }

@@ -51,7 +51,7 @@ pub enum AirKind {
 pub enum LogKind {
     Without,
     Taken,
-    /// -log is taken after steps on images.
+    /// -log is taken by a later kernel.
     Later,
 }
 
@@ -237,7 +237,7 @@ impl RowCorrector {
                 AirCorrection::Sides(left, right) => [left as i32, right as i32],
                 AirCorrection::Without | AirCorrection::Levels => [0, 0],
             },
-            minus_log: correction.minus_log,
+            minus_log: correction.takes_log(),
             size,
             pieces: (0..size.at_once.max(1)).map(|_| pieces()).collect::<Result<_>>()?,
             flat: field(fields.map(|f| f.flat), "flat fields")?,
@@ -429,10 +429,10 @@ fn source(correction: &RowCorrection, samples: StoredSamples, group: usize) -> R
             AirCorrection::Sides(..) => AirKind::Sides,
             AirCorrection::Levels => AirKind::Levels,
         },
-        minus_log: match (correction.minus_log, correction.images.any()) {
+        minus_log: match (correction.takes_log(), correction.takes_log_at_once()) {
             (false, _) => LogKind::Without,
-            (true, false) => LogKind::Taken,
-            (true, true) => LogKind::Later,
+            (true, true) => LogKind::Taken,
+            (true, false) => LogKind::Later,
         },
         group: group as u32,
     })

@@ -2,6 +2,9 @@
 
 use super::outliers::OutlierForm;
 use super::row_blocks::ImageSteps;
+use super::row_operation::{RowKernel, RowOperation};
+use crate::device::Session;
+use crate::error::Result;
 use std::ops::Range;
 
 /// The correction of the rows of some projections: plain data.
@@ -19,9 +22,10 @@ pub struct RowCorrection<'a> {
     /// Largest magnitude of a value that later steps can carry.
     pub largest: f32,
     pub air: AirCorrection,
-    /// Steps on projections as images, before -log.
+    /// Steps on projections as images.
     pub images: ImageSteps,
-    pub minus_log: bool,
+    /// Operations after all others, in order; -log is one of them.
+    pub after: Vec<&'a dyn RowOperation>,
     /// State of every projection that is used.
     pub projections: Vec<ProjectionState>,
 }
@@ -31,6 +35,22 @@ impl RowCorrection<'_> {
     /// it.
     pub fn flats(&self) -> usize {
         self.fields.map_or(0, |fields| if fields.flat2.is_some() { 2 } else { 1 })
+    }
+
+    /// Reports whether -log is taken.
+    pub fn takes_log(&self) -> bool {
+        self.after.iter().any(|operation| operation.is_minus_log())
+    }
+
+    /// Reports whether nothing comes between the correction of rows and -log, so that one kernel does both.
+    pub(super) fn takes_log_at_once(&self) -> bool {
+        !self.images.any() && self.after.first().is_some_and(|first| first.is_minus_log())
+    }
+
+    /// Builds the kernels of the operations after all others, but not of -log where the correction takes it.
+    pub(super) fn kernels_after(&self, session: &Session) -> Result<Vec<Box<dyn RowKernel>>> {
+        let done = usize::from(self.takes_log_at_once());
+        self.after.iter().skip(done).map(|operation| operation.build(session)).collect()
     }
 
     /// Returns the correction that leaves the rows of these projections unchanged.
@@ -44,7 +64,7 @@ impl RowCorrection<'_> {
             largest: f32::MAX,
             air: AirCorrection::Without,
             images: ImageSteps::default(),
-            minus_log: false,
+            after: Vec::new(),
             projections,
         }
     }

@@ -3,7 +3,7 @@
 use super::{Band, Counts, Data, Ready, RowStep, RowSteps, Step, StepFlags};
 use crate::error::Result;
 use crate::numbers::ln;
-use crate::operations::RowCorrection;
+use crate::operations::{LineIntegrals, RowCorrection};
 use multiversion::multiversion;
 use serde::{Deserialize, Serialize};
 
@@ -64,7 +64,7 @@ pub(super) struct MinusLog;
 
 impl RowStep for MinusLog {
     fn on_device<'a>(&'a self, correction: &mut RowCorrection<'a>) -> bool {
-        correction.minus_log = true;
+        correction.after.push(&LineIntegrals);
         true
     }
 

@@ -3,8 +3,8 @@
 use crate::support::cli::Lab;
 use fbp::device::{Session, enumerate};
 use fbp::operations::{
-    AirCorrection, BlockCorrector, BlockShape, DetectorBatch, DeviceRows, FieldImages, ProjectionState, RowBlocks,
-    RowCorrection, RowCounts, SampleOrder,
+    AirCorrection, BlockCorrector, BlockShape, DetectorBatch, DeviceRows, FieldImages, LineIntegrals, ProjectionState,
+    RowBlocks, RowCorrection, RowCounts, SampleOrder,
 };
 use fbp::source::{SampleType, StoredRows, StoredSamples};
 use half::f16;
@@ -154,7 +154,7 @@ fn correct(
         fields: Some(FieldImages { flat: &scan.flat, flat2: Some(&scan.flat2), dark: &scan.dark }),
         saturation: Some(if negative(samples.sample) { (LARGEST - OFFSET) as f32 } else { LARGEST as f32 }),
         air,
-        minus_log,
+        after: if minus_log { vec![&LineIntegrals] } else { Vec::new() },
         ..RowCorrection::nothing(BINS, HEIGHT, (0..PROJECTIONS).map(state).collect())
     };
     let shape = BlockShape::straight(RowBlocks::all(2), [BINS, HEIGHT], PROJECTIONS);
@@ -265,7 +265,7 @@ fn what_does_not_fit_is_refused() {
     let state = ProjectionState { number: 0, progress: 0.0, level: 1.0, watched: false };
     let correction = RowCorrection {
         fields: Some(FieldImages { flat: &scan.flat, flat2: None, dark: &scan.dark }),
-        minus_log: true,
+        after: vec![&LineIntegrals],
         ..RowCorrection::nothing(BINS, HEIGHT, vec![state])
     };
     let samples = StoredSamples { sample: SampleType::U8, swapped: false };

@@ -4,8 +4,8 @@ use fbp::device::{Session, enumerate};
 use fbp::fft::image_transform;
 use fbp::kernel::ImageFilterBackend;
 use fbp::operations::{
-    BlockCorrector, BlockPlace, BlockShape, DetectorBatch, ImageFilterForm, ImageSteps, ProjectionState, RotationForm,
-    RowBlocks, RowCorrection, RowCounts, SampleOrder,
+    BlockCorrector, BlockPlace, BlockShape, DetectorBatch, ImageFilterForm, ImageSteps, LineIntegrals, ProjectionState,
+    RotationForm, RowBlocks, RowCorrection, RowCounts, RowOperation, SampleOrder,
 };
 use fbp::source::{StoredRows, StoredSamples};
 use opencl3::memory::{Buffer, CL_MEM_READ_WRITE};
@@ -118,7 +118,8 @@ fn on_device(
     let values = transmissions();
     let state = |number| ProjectionState { number, progress: 0.0, level: 1.0, watched: true };
     let projections = (0..PROJECTIONS).map(state).collect();
-    let correction = RowCorrection { images: steps, minus_log, ..RowCorrection::nothing(BINS, HEIGHT, projections) };
+    let after: Vec<&dyn RowOperation> = if minus_log { vec![&LineIntegrals] } else { Vec::new() };
+    let correction = RowCorrection { images: steps, after, ..RowCorrection::nothing(BINS, HEIGHT, projections) };
     let blocks = blocks(&steps, rows);
     let shape = BlockShape {
         blocks,

@@ -72,6 +72,9 @@ fn assert_adds(session: &Session, add: usize, options: &str) {
     launch.run(&[VALUES], None).unwrap();
     let mut after = vec![0i32; VALUES];
     session.read(&buffer, &mut after, "values").unwrap();
+    // one value more than the buffer has
+    let refused = session.launch(&kernel, "add").buffer(&buffer, VALUES + 1, "values").err().unwrap();
+    assert!(refused.to_string().contains("values have"), "{refused}");
     assert!(before.iter().zip(&after).all(|(before, after)| before + add as i32 == *after), "{after:?}");
 }
 
