@@ -217,7 +217,7 @@ impl BatchKernels {
         samples: &'a [u8],
         into: &DeviceRows,
     ) -> Result<StartedBatch<'a>> {
-        let DetectorBatch { rows, counted, projections, .. } = batch;
+        let DetectorBatch { rows, counted, place, projections } = batch;
         let BlockShape { blocks, bins, projections: all, batch: most, .. } = self.shape;
         let count = projections.len();
         let fits = (1..=most).contains(&count) && projections.end <= all && (1..=blocks.rows).contains(&rows.len());
@@ -230,7 +230,7 @@ impl BatchKernels {
         };
         let counts = self.corrector.counts();
         let (values, counted, rows) = (*into, counted.clone(), rows.len());
-        let corrected = BatchRows { values, rows, projections: count, bins, counted, counts };
+        let corrected = BatchRows { values, rows, projections: count, bins, counted, place: *place, counts };
         for operation in &self.after {
             last = Some(operation.run(session, &corrected)?);
         }

@@ -5,7 +5,7 @@ use super::files::LOGARITHM;
 use super::program_target::ProgramTarget;
 use super::row_operation::{BatchRows, RowKernel, RowOperation};
 use crate::device::Session;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::kernel::{ClFile, Defines, KernelSource, LaunchShape, assemble, cl_file, power_of_two_group};
 use opencl3::event::Event;
 use opencl3::kernel::Kernel;
@@ -52,7 +52,10 @@ impl RowOperation for LineIntegrals {
 
 impl RowKernel for LogKernel {
     fn run(&self, session: &Session, of: &BatchRows) -> Result<Event> {
-        let BatchRows { values, rows, projections, bins, counted, counts } = of;
+        let BatchRows { values, rows, projections, bins, counted, place, counts } = of;
+        if *place > 0 {
+            return Err(Error::Internal("the kernel that takes -log counts from the first row on".into()));
+        }
         let launch = session
             .launch(&self.kernel, "minus_log")
             .rows(values, *rows, projections * bins)?

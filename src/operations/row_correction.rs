@@ -4,7 +4,7 @@ use super::outliers::OutlierForm;
 use super::row_blocks::ImageSteps;
 use super::row_operation::{RowKernel, RowOperation};
 use crate::device::Session;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use std::ops::Range;
 
 /// The correction of the rows of some projections: plain data.
@@ -24,7 +24,7 @@ pub struct RowCorrection<'a> {
     pub air: AirCorrection,
     /// Steps on projections as images.
     pub images: ImageSteps,
-    /// Operations after all others, in order; -log is one of them.
+    /// Operations after all others, in order: -log, if it is taken, and those on line integrals.
     pub after: Vec<&'a dyn RowOperation>,
     /// State of every projection that is used.
     pub projections: Vec<ProjectionState>,
@@ -39,16 +39,22 @@ impl RowCorrection<'_> {
 
     /// Reports whether -log is taken.
     pub fn takes_log(&self) -> bool {
-        self.after.iter().any(|operation| operation.is_minus_log())
+        self.after.first().is_some_and(|first| first.is_minus_log())
     }
 
     /// Reports whether nothing comes between the correction of rows and -log, so that one kernel does both.
     pub(super) fn takes_log_at_once(&self) -> bool {
-        !self.images.any() && self.after.first().is_some_and(|first| first.is_minus_log())
+        !self.images.any() && self.takes_log()
     }
 
     /// Builds the kernels of the operations after all others, but not of -log where the correction takes it.
+    ///
+    /// # Errors
+    /// [`Error::Internal`] if an operation comes before -log, and errors of the device.
     pub(super) fn kernels_after(&self, session: &Session) -> Result<Vec<Box<dyn RowKernel>>> {
+        if self.after.iter().skip(1).any(|operation| operation.is_minus_log()) {
+            return Err(Error::Internal("-log is not the first operation after those on images".into()));
+        }
         let done = usize::from(self.takes_log_at_once());
         self.after.iter().skip(done).map(|operation| operation.build(session)).collect()
     }

@@ -39,7 +39,9 @@ pub struct BatchRows<'a> {
     pub bins: usize,
     /// The rows in which replaced values are counted.
     pub counted: Range<usize>,
-    /// For each counted row, the values that were replaced: without light in the flat field, not finite or too large,
+    /// Index of the first counted row among the counts.
+    pub place: usize,
+    /// For each counted row of all batches, the values that were replaced: without light in the flat field, not finite or too large,
     /// without logarithm, saturated.
     pub counts: &'a Buffer<[u32; 4]>,
 }
