@@ -436,8 +436,8 @@ impl<'a> Launch<'a> {
     pub fn run(self, global: &[usize], local: Option<&[usize]>) -> Result<Event> {
         let after: Vec<_> = self.after.iter().map(|command| command.get()).collect();
         // SAFETY: all pointers live through the call. With the values and work-items that its host side gives it, a kernel of
-        // `cl/` stays within the extents that its host side declares, which were compared with the buffers; a simulator
-        // checks that.
+        // `cl/` stays within the extents that its host side declares, which were compared with the buffers. Under a
+        // simulator, every access is compared with the buffers, too (scripts/races).
         unsafe {
             self.queue.enqueue_nd_range_kernel(
                 self.kernel.get(),

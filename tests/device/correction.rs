@@ -4,7 +4,7 @@ use crate::support::cli::Lab;
 use fbp::device::{Session, enumerate};
 use fbp::operations::{
     AirCorrection, BlockCorrector, BlockShape, DetectorBatch, DeviceRows, FieldImages, LineIntegrals, ProjectionState,
-    RowBlocks, RowCorrection, RowCounts, SampleOrder,
+    RowBlocks, RowCorrection, RowCounts, RowOperation, SampleOrder,
 };
 use fbp::source::{SampleType, StoredRows, StoredSamples};
 use half::f16;
@@ -289,6 +289,8 @@ fn what_does_not_fit_is_refused() {
     assert!(!run(3 * BINS, &[0, 1, 2], 0, BINS), "more than a piece");
     assert!(new(&correction, StoredSamples { sample: SampleType::F64, swapped: false }).is_err());
     assert!(new(&RowCorrection { bins: BINS - 1, ..correction.clone() }, samples).is_err(), "rows of other bins");
+    let twice = vec![&LineIntegrals as &dyn RowOperation; 2];
+    assert!(new(&RowCorrection { after: twice, ..correction.clone() }, samples).is_err(), "-log of line integrals");
     let fields = Some(FieldImages { flat: &scan.flat, flat2: None, dark: &scan.dark[1..] });
     assert!(new(&RowCorrection { fields, ..correction }, samples).is_err(), "fields of two sizes");
 }
