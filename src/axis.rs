@@ -2,13 +2,12 @@
 //! as a run does.
 
 use crate::center::{self, AxisEstimate, AxisSearch, AxisSurvey, AxisTilt, Method, Sinograms, TrialScores};
-use crate::device;
-use crate::engine::{Engine, Finish, Prepared, Setup, Source, corrected_rows, host_budget, open_device};
-use crate::error::{Error, Result, messages};
+use crate::engine::{RowSlice, Source, corrected_rows, row_slices};
+use crate::error::{Result, messages};
 use crate::geometry::default_axis;
 use crate::job::Job;
 use crate::numbers::brief;
-use crate::plan::{Memory, Scan, binned};
+use crate::plan::{Scan, binned};
 use crate::report::Reporter;
 use crate::steps::Tilt;
 use serde::{Deserialize, Serialize};
@@ -181,25 +180,21 @@ impl Sampled {
 pub struct Trial {
     /// Axis in bins of the detector.
     pub center: f64,
-    /// Side in pixels.
-    pub size: usize,
-    /// Values `[y][x]` in the job's unit.
-    pub values: Vec<f32>,
+    pub slice: RowSlice,
 }
 
 /// Reconstructs the middle row of a job about each of the axes (in bins of the detector), as a run of this row would,
-/// on the first of the job's devices. `take` receives the slices one after the other. Returns the source and the number
-/// of the row.
+/// on the first of the job's devices. `take` receives the slices one after the other. Returns the number of the row.
 ///
 /// # Errors
-/// Fails as a run does; with [`Error::Usage`] for an axis outside the detector.
+/// Fails as a run does; with [`Error::Usage`](crate::error::Error::Usage) for an axis outside the detector.
 pub fn trial_slices(
     job: &Job,
-    mut source: Source,
+    source: &Source,
     axes: &[f64],
     reporter: &Reporter,
     mut take: impl FnMut(Trial) -> Result<()>,
-) -> Result<(Source, usize)> {
+) -> Result<usize> {
     let last = (source.stack().width() * source.stack().binning().by) as f64 - 1.0;
     let (first, last) = (-source.scan.mean_shift, last - source.scan.mean_shift);
     if let Some(outside) = axes.iter().find(|axis| !(first..=last).contains(*axis)) {
@@ -207,29 +202,12 @@ pub fn trial_slices(
         return Err(TrialAxisError::OutsideDetector { axis, first, last }.into());
     }
     let row = source.scan.run_slices.get(source.scan.run_slices.len() / 2).copied().unwrap_or_default();
-    let devices = device::find(&job.execution.devices)?;
-    let found = devices.first().ok_or_else(|| Error::Internal("there is no device".into()))?;
-    let mut ready: Option<(usize, Prepared)> = None;
-    for &center in axes {
-        let job = job.about(center);
-        source = source.as_of(&job)?;
-        (source.scan.slices, source.scan.run_slices) = (vec![row], vec![row]);
-        let scan = &source.scan;
-        // an extended field is as wide as the axis is off the middle
-        let bins = scan.geometry.bins;
-        let memory = Memory { host: host_budget(&job, scan)?, device: job.execution.device_memory, devices: 1 };
-        let Prepared { session, plan, self_test } = match ready.take() {
-            Some((planned, ready)) if planned == bins => ready,
-            _ => open_device(&job, scan, found, memory, reporter)?,
-        };
-        let mut engine = Engine::new(session, &Setup::of(&job.recipe, &scan.geometry, &plan))?;
-        engine.add_steps(&job.recipe, &source, &plan)?;
-        let mut values = engine.slice(&source, row)?;
-        Finish::new(&job.recipe, scan.geometry.size).apply(scan.geometry.roi, &mut values);
-        ready = Some((bins, Prepared { session: engine.into_session(), plan, self_test }));
-        take(Trial { center, size: scan.geometry.size, values })?;
-    }
-    Ok((source.as_of(job)?, row))
+    let jobs: Vec<Job> = axes.iter().map(|&center| job.about(center)).collect();
+    let mut axes = axes.iter();
+    row_slices(&jobs, source, row, reporter, |slice| {
+        axes.next().map_or(Ok(()), |&center| take(Trial { center, slice }))
+    })?;
+    Ok(row)
 }
 
 /// Method and range of a search of the axis.

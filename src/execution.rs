@@ -57,6 +57,9 @@ pub struct Execution {
     pub histogram: Option<PathBuf>,
     /// File of the sections; the name contains the number of the shard, if there is one.
     pub sections: Option<PathBuf>,
+    /// True if resolution and noise of the middle slice are measured.
+    #[serde(default)]
+    pub resolution: bool,
     /// File of the report as JSON.
     pub report: Option<PathBuf>,
     /// File of the report as a page; the name contains the number of the shard, if there is one.
@@ -149,6 +152,7 @@ impl Execution {
             preview: args.preview.clone(),
             histogram: named_by_shard(&args.histogram, "--histogram", "json", shard)?,
             sections: named_by_shard(&args.sections, "--sections", "png", shard)?,
+            resolution: args.resolution,
             report: one_report(&args.report, false)?,
             page: named_by_shard(&one_report(&args.report, true)?, "--report", "html", shard)?,
             save_config: args.save_config.clone(),

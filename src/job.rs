@@ -49,6 +49,21 @@ impl Job {
         Job { recipe: self.recipe.about(axis), execution: self.execution.clone() }
     }
 
+    /// Returns the jobs of two half scans: whole slices from every other one of the projections that this job uses.
+    pub fn halves(&self, used: &[usize]) -> [Job; 2] {
+        // those of the other half are left out
+        [1, 0].map(|other| Job {
+            recipe: self.recipe.whole_slices().without(used.iter().copied().skip(other).step_by(2)),
+            execution: Execution {
+                preview: None,
+                histogram: None,
+                sections: None,
+                page: None,
+                ..self.execution.clone()
+            },
+        })
+    }
+
     /// Returns this job with projections that are rotated by this tilt.
     pub fn tilted(&self, tilt: Option<Tilt>) -> Job {
         Job { recipe: self.recipe.tilted(tilt), execution: self.execution.clone() }
@@ -92,7 +107,7 @@ mod tests {
             "--sinograms elsewhere/s --output other --overwrite",
             "--sinograms s --output r --device cpu --memory 2G --device-memory 1G --no-self-test",
             "--sinograms s --output r --rows 1..3 --shard 0/2 --preview p.png --histogram h.json --report r.json -v",
-            "--sinograms s --output r --watch 10s --progress none --resume",
+            "--sinograms s --output r --watch 10s --progress none --resume --resolution",
         ] {
             assert_eq!(job(flags).recipe, recipe, "{flags}");
         }

@@ -47,6 +47,7 @@ pub mod profile;
 pub mod recipe;
 pub mod remark;
 pub mod report;
+pub mod resolution;
 pub mod shard;
 pub mod sink;
 pub mod source;

@@ -166,6 +166,11 @@ pub struct ReconstructArgs {
     /// FILE-yz.tif
     #[arg(long, value_name = "FILE.png", help_heading = "Output")]
     pub sections: Option<PathBuf>,
+    /// Measure resolution and noise of the middle slice from two half scans, of the even and the odd projections, for
+    /// the summary and the reports
+    #[arg(long, help_heading = "Output")]
+    #[serde(skip_serializing_if = "Not::not")]
+    pub resolution: bool,
     /// Write to an output that is not empty, and replace slices of the same name
     #[arg(long, help_heading = "Output")]
     #[serde(skip_serializing_if = "Not::not")]

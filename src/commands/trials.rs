@@ -6,7 +6,7 @@ use super::survey::survey_json;
 use crate::axis::{Trial, sample_of, sample_rows, trial_slices};
 use crate::center::{Method, TrialScores};
 use crate::cli::{CenterArgs, ReconstructArgs};
-use crate::engine::Source;
+use crate::engine::{RowSlice, Source};
 use crate::error::{Error, Result};
 use crate::files::{InputSet, OutputFile, OutputKind};
 use crate::html::{IMAGE_BYTES, PackedImage, TRIALS, write_page};
@@ -61,17 +61,18 @@ pub(super) fn trials(job: &Job, args: &CenterArgs, range: &str, output: &Path, r
     }
     let side = side(args.tile.map(usize::from), page, axes.len())?;
     let source = Source::open(job, reporter, &AtomicBool::new(false))?;
-    let shown = ShownTrials::of(job, source, axes, side, reporter, |Trial { center, size, values }| {
-        if page {
-            return Ok(());
-        }
-        // the directory is made when there is something to write: a refused run leaves nothing behind
-        if lock.is_none() {
-            lock = Some(OutputLock::alone(&target)?);
-        }
-        let encoding = Encoding { dtype: Dtype::F32, range: None };
-        write_image(&file(&place(*center), OutputKind::Tiff)?, (*size, *size), values, encoding)
-    })?;
+    let shown =
+        ShownTrials::of(job, source, axes, side, reporter, |Trial { center, slice: RowSlice { size, values } }| {
+            if page {
+                return Ok(());
+            }
+            // the directory is made when there is something to write: a refused run leaves nothing behind
+            if lock.is_none() {
+                lock = Some(OutputLock::alone(&target)?);
+            }
+            let encoding = Encoding { dtype: Dtype::F32, range: None };
+            write_image(&file(&place(*center), OutputKind::Tiff)?, (*size, *size), values, encoding)
+        })?;
     match &page_file {
         Some(file) => shown.write_page(job, command(args)?, file, reporter)?,
         None => montage(job, &file(&output.join(MONTAGE), OutputKind::Png)?, &shown.trials)?,
@@ -128,9 +129,9 @@ impl ShownTrials {
         axes[..=middle].rotate_right(1);
         let mut part = None;
         let mut trials: Vec<ShownTrial> = Vec::with_capacity(axes.len());
-        let (source, row) = trial_slices(job, source, &axes, reporter, |trial| {
+        let row = trial_slices(job, &source, &axes, reporter, |trial| {
             whole(&trial)?;
-            let Trial { center, size, values } = trial;
+            let Trial { center, slice: RowSlice { size, values } } = trial;
             let part = *part.get_or_insert_with(|| Crop::busiest(&values, size, side));
             trials.push(ShownTrial { center, side: part.side, values: part.of(&values, size) });
             Ok(())

@@ -18,15 +18,16 @@ use crate::steps::{Preparation, Scope, Steps};
 use crate::visible::{Shown, visible};
 use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 /// The stack of a job, its correction, and the scan that it holds.
 pub struct Source {
-    stacks: Stacks,
+    stacks: Arc<Stacks>,
     /// Files of the data and their fields, in order.
-    pub files: Vec<PathBuf>,
+    pub files: Arc<[PathBuf]>,
     steps: Steps,
-    pub preparation: Preparation,
+    pub preparation: Arc<Preparation>,
     sinograms: bool,
     shape: StackShape,
     pub scan: Scan,
@@ -106,8 +107,9 @@ impl Source {
         preparation.remarks().iter().for_each(|remark| reporter.remark(remark.clone()));
         preparation.expect_light(&scan.run_slices)?;
         let files = stacks.files().map(Path::to_owned).collect();
-        let steps = job.recipe.steps.clone();
-        Ok(Source { stacks, files, steps, preparation, sinograms, shape, scan, host: HostFeed::default() }.sized())
+        let (steps, host) = (job.recipe.steps.clone(), HostFeed::default());
+        let (stacks, preparation) = (Arc::new(stacks), Arc::new(preparation));
+        Ok(Source { stacks, files, steps, preparation, sinograms, shape, scan, host }.sized())
     }
 
     /// Completes the scan with what it needs to know of the steps.
@@ -135,17 +137,19 @@ impl Source {
         PartsDigest::of([&self.stack().fingerprint(), self.preparation.fingerprint(), &angles, &shifts]).to_string()
     }
 
-    /// Takes over the data for another job, which differs in its axis or tilt.
-    pub fn as_of(self, job: &Job) -> Result<Source> {
+    /// Returns the same data for another job, which differs in its axis, its steps, or the projections that it uses.
+    pub fn as_of(&self, job: &Job) -> Result<Source> {
         let mut scan = Scan::new(job, &self.shape)?;
         // what was said is not said again
         scan.remarks.retain(|remark| !self.scan.remarks.contains(remark));
         let steps = job.recipe.steps.clone();
         let preparation = match steps == self.steps {
-            true => self.preparation,
-            false => prepare(&job.recipe, &self.stacks, &scan)?,
+            true => Arc::clone(&self.preparation),
+            false => Arc::new(prepare(&job.recipe, &self.stacks, &scan)?),
         };
-        Ok(Source { steps, preparation, scan, host: HostFeed::default(), ..self }.sized())
+        let (stacks, files, shape) = (Arc::clone(&self.stacks), Arc::clone(&self.files), self.shape.clone());
+        let (sinograms, host) = (self.sinograms, HostFeed::default());
+        Ok(Source { stacks, files, steps, preparation, sinograms, shape, scan, host }.sized())
     }
 
     /// Returns the data, without their fields.
@@ -155,7 +159,7 @@ impl Source {
 
     /// Returns the numbers of the frames that correct projections.
     pub fn field_frames(&self) -> FieldCounts {
-        let Stacks { flats, flats2, darks, .. } = &self.stacks;
+        let Stacks { flats, flats2, darks, .. } = &*self.stacks;
         let frames = |stack: &Option<Stack>| stack.as_ref().filter(|_| flats.is_some()).map_or(0, Stack::len);
         FieldCounts { flats: frames(flats), flats2: frames(flats2), darks: frames(darks) }
     }

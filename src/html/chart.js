@@ -10,13 +10,13 @@ const CHART = {
 
 /**
  * A chart of points [x, y]. `marks` are vertical lines { x, text, spread }; `area` fills below; `log` is for counts;
- * `dots` are further
- * points, of which that at `here` is the chosen one.
+ * `dots` are further points, of which that at `here` is the chosen one; `limits` are further curves within the same range
+ * of x, dashed.
  */
-function lineChart({ points, label, xTitle, yTitle, marks = [], size = CHART.large, area = false, log = false, dots = [], here = null }) {
+function lineChart({ points, label, xTitle, yTitle, marks = [], size = CHART.large, area = false, log = false, dots = [], here = null, limits = [] }) {
   const { width, height, left, right, top, bottom, parts } = size;
   const xs = points.map(([x]) => x);
-  const ys = [...points, ...dots].map(([, y]) => y).filter(Number.isFinite);
+  const ys = [...points, ...dots, ...limits.flat()].map(([, y]) => y).filter(Number.isFinite);
   const [firstX, lastX] = [Math.min(...xs), Math.max(...xs)];
   const scaled = (y) => (log ? Math.log10(Math.max(y, 0.5)) : y);
   let [low, high] = [Math.min(...ys), Math.max(...ys)].map(scaled);
@@ -44,6 +44,10 @@ function lineChart({ points, label, xTitle, yTitle, marks = [], size = CHART.lar
     svg.append(make("path", { class: "area", d: `${path}L${x(inside[inside.length - 1][0])} ${floor}L${x(inside[0][0])} ${floor}Z` }));
   } else {
     svg.append(make("path", { class: "curve", d: path }));
+  }
+  for (const limit of limits) {
+    const path = limit.map(([px, py], i) => `${i ? "L" : "M"}${x(px).toFixed(2)} ${y(py).toFixed(2)}`).join("");
+    svg.append(make("path", { class: "curve limit", d: path }));
   }
   for (const [px, py] of dots) svg.append(make("circle", { class: px === here ? "dot here" : "dot", cx: x(px), cy: y(py), r: px === here ? 6 : 3.5 }));
   const shown = marks.filter((mark) => mark.x >= firstX && mark.x <= lastX);

@@ -183,6 +183,39 @@
       factTable(facts)));
   }
 
+  /** What two half scans have in common, ring by ring, and the noise in air. */
+  function resolution() {
+    for (const job of jobs.filter((job) => job.resolution)) {
+      const { slice, side, half_bit: halfBit, one_seventh: seventh, air, unit: lengthUnit, correlation, threshold } = job.resolution;
+      byId("resolution-section").hidden = false;
+      if (jobs.length > 1) byId("resolution").append(make("h3", {}, jobName(job)));
+      const frequency = (i) => (i + 1) / side;
+      const curve = (values) => values.slice(1).map((value, i) => [frequency(i), value]);
+      const said = ({ verdict, pixels, length }) => {
+        if (verdict === "nothing") return "nothing: the half scans have nothing in common";
+        const size = `${short(pixels, 3)} pixels${length === undefined || length === null ? "" : ` (${short(length, 3)} ${lengthUnit})`}`;
+        return verdict === "ok" ? size : `${size}, the limit of the pixels`;
+      };
+      const marks = [[halfBit, "half-bit"], [seventh, "1/7"]].filter(([found]) => found.verdict === "ok").map(([found, text]) => ({ x: 1 / found.pixels, text }));
+      const points = curve(correlation);
+      const flat = [points[0], points[points.length - 1]].map(([x]) => [x, 1 / 7]);
+      byId("resolution").append(
+        make("p", { class: "quiet" }, `Fourier ring correlation of two half scans of slice ${slice}, from the even and the odd projections. Dashed: the half-bit threshold, and 1/7. Streaks of few projections differ between the half scans, so that they make the resolution look worse; rings are in both, and count as detail.`),
+        make("div", { class: "columns" },
+          make("figure", {}, lineChart({
+            points, marks, limits: [curve(threshold), flat], xTitle: "periods per pixel", yTitle: "correlation",
+            label: `Fourier ring correlation of two half scans of slice ${slice}. Resolution by half-bit: ${said(halfBit)}; by 1/7: ${said(seventh)}.`,
+          }), asNumbers(dataTable("Fourier ring correlation", ["periods per pixel", "correlation", "half-bit threshold"], thinned(points.map(([x, y], i) => [x, y, threshold[i + 1]]), 128)))),
+          factTable([
+            ["Resolution, half-bit", said(halfBit)],
+            ["Resolution, 1/7", said(seventh)],
+            ["Noise in air", air ? `${short(air.standard_deviation, 3)} ${unit}` : "no air was found"],
+            ["Mean in air", air ? `${short(air.mean, 3)} ${unit}` : ""],
+            ["Air", air ? `${short(100 * air.share, 2)} % of the field of view` : ""],
+          ])));
+    }
+  }
+
   async function sinogram() {
     if (!DATA.sinogram) {
       byId("sinogram").append(make("p", {}, `Not on this page: ${DATA.missing}`));
@@ -322,6 +355,7 @@
     sections();
     fields();
     histogram();
+    resolution();
     await sinogram();
     axis();
     times();

@@ -152,6 +152,18 @@ impl Recipe {
         Recipe { scan, steps: Steps { tilt, ..self.steps.clone() }, ..self.clone() }
     }
 
+    /// Returns this recipe for whole slices as they are computed: no region, no mask, no scaling.
+    pub fn whole_slices(&self) -> Recipe {
+        let slice = SliceGrid { roi: None, ..self.slice.clone() };
+        Recipe { slice, values: Values::default(), ..self.clone() }
+    }
+
+    /// Returns this recipe without some more of the projections.
+    pub fn without(&self, projections: impl Iterator<Item = usize>) -> Recipe {
+        let exclude = self.scan.exclude.and(projections);
+        Recipe { scan: ScanRecipe { exclude, ..self.scan.clone() }, ..self.clone() }
+    }
+
     /// Returns the unit of values in slices.
     pub fn unit(&self) -> String {
         self.slice.unit()

@@ -107,6 +107,12 @@ impl Ranges {
         text.split(',').map(|part| Span::parse(part, flag)).collect::<Result<_>>().map(Ranges)
     }
 
+    /// Returns these ranges and further numbers.
+    pub fn and(&self, numbers: impl Iterator<Item = usize>) -> Ranges {
+        let one = |number| Span { start: number, end: Some(number + 1), step: 1 };
+        Ranges(self.0.iter().copied().chain(numbers.map(one)).collect())
+    }
+
     /// Returns for every number below `length` whether it is in one of the ranges.
     pub fn marks(&self, length: usize, flag: &str, what: &str) -> Result<Vec<bool>> {
         let mut marks = vec![false; length];

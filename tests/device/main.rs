@@ -33,6 +33,7 @@ mod programs;
 mod real_data;
 mod reliability;
 mod report;
+mod resolution;
 mod scans;
 mod signals;
 mod stripes;

@@ -9,6 +9,11 @@ messages! {
     /// What is wrong with the flags of a run.
     pub(super) enum ReconstructFlagError: Usage {
         NoOutput => "--output: missing, expected: {OUTPUT_FORMS}",
+        FewForHalves { used: usize, least: usize } =>
+            "--resolution: two half scans need {least} projections, here are {used}"; "leave --resolution out",
+        SmallForRings { side: f64, least: usize } =>
+            "--resolution: all projections together see a circle {side} pixels wide, rings need {least}";
+            "leave --resolution out, or check --center and --size",
     }
 }
 

@@ -4,6 +4,7 @@ mod account;
 mod ahead;
 mod coarse;
 mod errors;
+mod half_scans;
 mod outputs;
 mod overview;
 mod page;
@@ -195,6 +196,7 @@ impl Reconstruction<'_> {
         let writer = create_writer(job, scan, target)?;
         // the directories of these files may be the one just made
         let files = SideFiles::check(job, source, target)?;
+        let resolution = self.resolution()?;
         reporter.stage("preparing devices");
         let mut devices = ready_devices(job, source, reporter)?;
         let finish = Finish::new(&job.recipe, scan.geometry.size);
@@ -245,6 +247,7 @@ impl Reconstruction<'_> {
             start: seconds - done.seconds,
             repairs,
             done: &done,
+            resolution,
         };
         summary.warn(reporter);
         coarse::doubt(job, source, target, summary.slices > 0).into_iter().for_each(|doubt| reporter.remark(doubt));

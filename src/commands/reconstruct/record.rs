@@ -15,6 +15,7 @@ use crate::job::Job;
 use crate::recipe::{DeviceIdentity, FACTS, Identity, Scaling, run_file};
 use crate::remark::Doubt;
 use crate::report::Reporter;
+use crate::resolution::Resolution;
 use crate::sink::{OutputLock, SliceStamp, Target};
 use crate::source::{FileNames, absolute_spec};
 use crate::steps::ClampedCounts;
@@ -255,6 +256,9 @@ pub(in crate::commands) struct JobRecord {
     #[serde(default)]
     busy: BTreeMap<String, f64>,
     devices: Vec<DeviceRecord>,
+    /// Resolution and noise, if they were measured.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    resolution: Option<Resolution>,
 }
 
 /// A device of a job.
@@ -371,6 +375,7 @@ impl<'a> Record<'a> {
                     slices: None,
                 })
                 .collect(),
+            resolution: None,
         };
         let new = before.is_none();
         let same = before.as_ref().filter(|before| before.run == key);
@@ -420,6 +425,7 @@ impl<'a> Record<'a> {
         self.part.replaced = Some(summary.repairs.clamped);
         self.part.clipped = Some(summary.done.clipped);
         self.part.limit = Some(summary.limit().to_owned());
+        self.part.resolution = summary.resolution.clone();
         self.part.notes = reporter.said();
         self.part.doubts = reporter.doubts();
         self.part.stages = summary.stages().map(|(stage, seconds)| (stage.to_owned(), seconds)).into();
@@ -508,6 +514,7 @@ fn repeatable(flags: &ReconstructArgs, job: &Job, center: f64) -> Result<Reconst
         preview: None,
         histogram: None,
         sections: None,
+        resolution: false,
         overwrite: false,
         resume: false,
         watch: None,

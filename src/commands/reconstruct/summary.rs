@@ -12,6 +12,7 @@ use crate::job::Job;
 use crate::least_squares::Iterations;
 use crate::remark::{Doubt, DoubtKind, Remark};
 use crate::report::Reporter;
+use crate::resolution::Resolution;
 use crate::sink::Dtype;
 use crate::source::FileNames;
 use crate::steps::Repairs;
@@ -36,6 +37,8 @@ pub(super) struct Summary<'a> {
     /// Time until the first slice was read.
     pub start: f64,
     pub repairs: Repairs,
+    /// Resolution and noise, if they were measured.
+    pub resolution: Option<Resolution>,
 }
 
 /// Returns reasons to doubt the slices of a job that come from the data that were read.
@@ -177,6 +180,9 @@ impl<'a> Summary<'a> {
             counted(self.geometry.projections(), "projection"),
             self.seconds,
         ));
+        if let Some(resolution) = &self.resolution {
+            reporter.note(&resolution.in_words(&self.job.recipe.unit()));
+        }
     }
 
     /// Writes the report of `--report`.
@@ -230,6 +236,7 @@ impl<'a> Summary<'a> {
             "saturated_flats": self.repairs.saturated_flats,
             "unlit": self.repairs.unlit,
             "clipped": self.done.clipped,
+            "resolution": self.resolution,
             "notes": first.plan.notes,
             "doubts": doubts,
         });
