@@ -27,6 +27,9 @@ const BINS: usize = 37;
 const PROJECTIONS: usize = 19;
 /// For kernels whose items compute many cells: llvmpipe ends the loops of an item after 65535 iterations.
 const FEW_PROJECTIONS: usize = 13;
+/// For products of matrices, whose arithmetic for all slices is most of what a simulator interprets: every buffer of two
+/// projections is filled twice, and the last stage has one.
+const FEWEST_PROJECTIONS: usize = 7;
 
 /// A kernel and the problem that it is run on.
 struct Case {
@@ -56,7 +59,7 @@ impl Case {
 
 /// Every different kernel, for every layout of the sinogram that it can read; prints what this device lacks.
 fn cases(found: &FoundDevice, formats: &[ImageFormat]) -> Vec<Case> {
-    let scans = [PROJECTIONS, FEW_PROJECTIONS].map(|projections| {
+    let scans = [PROJECTIONS, FEW_PROJECTIONS, FEWEST_PROJECTIONS].map(|projections| {
         let same = Scan::even(BINS, projections, 1);
         let axis = (0..projections).map(|p| 15.0 + 0.21 * p as f64).collect();
         (Scan { axis, ..same.clone() }, same)
@@ -81,7 +84,11 @@ fn cases(found: &FoundDevice, formats: &[ImageFormat]) -> Vec<Case> {
                 if texel.format().is_some_and(|format| !formats.contains(&format)) {
                     continue;
                 }
-                let (drifting, same) = &scans[usize::from(texel == Texel::Spectra { together: true })];
+                let (drifting, same) = match texel {
+                    Texel::Spectra { together: true } => &scans[1],
+                    Texel::Halves { .. } => &scans[2],
+                    _ => &scans[0],
+                };
                 let mut problems = vec![(drifting, false, &found.facts), (same, true, &found.facts)];
                 if texel == Texel::Buffer {
                     problems.push((same, true, &crowded));
