@@ -12,6 +12,7 @@ mod conjugate;
 mod definition;
 mod kernel;
 mod method;
+mod noise;
 mod operators;
 mod problem;
 mod rows;
@@ -22,8 +23,9 @@ mod tests;
 mod torus;
 mod variation;
 
-pub use definition::{dirichlet, grid_length, noise, row_length, values_at_ends};
+pub use definition::{dirichlet, grid_length, row_length, values_at_ends};
 pub use method::{Iterations, LeastSquares, SliceMethod};
+pub use noise::noise;
 pub use operators::ScanOperators;
 pub use problem::SolvedSlice;
 pub use solver::SliceSolver;

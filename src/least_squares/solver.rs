@@ -1,8 +1,8 @@
 //! Finds slices by the requested method.
 
 use super::conjugate;
-use super::definition::noise;
 use super::method::{Iterations, LeastSquares, SliceMethod};
+use super::noise::noise;
 use super::operators::{ScanLevel, ScanOperators};
 use super::problem::{SliceProblem, SolvedSlice};
 use super::rows::BackProjected;

@@ -199,7 +199,7 @@ fn tikhonov_finds_the_minimum() {
     let sigma = noise(&sinogram, BINS);
     assert!((sigma - got.sigma).abs() < 1e-12);
     let contrast = contrast_of(&scan, &operators, &sinogram);
-    let mu = sigma * (25.0 * SIZE as f64 / 256.0).sqrt() / contrast;
+    let mu = sigma * (25.0 * SIZE as f64 / 200.0).sqrt() / contrast;
     let mut matrix = scan.normal.clone();
     add_gradient(&mut matrix, mu);
     let right = scan.back_projection(&sinogram);
@@ -306,7 +306,7 @@ fn tv_reaches_the_least_objective() {
     let mut random = ChaCha8Rng::seed_from_u64(4);
     let scan = Explicit::new(15, &mut random);
     let sinogram = scan.sinogram(&phantom(), 0.2, &mut random);
-    let lambda = noise(&sinogram, BINS) * (15.0 * SIZE as f64 / 256.0).sqrt();
+    let lambda = noise(&sinogram, BINS) * (15.0 * SIZE as f64 / 200.0).sqrt();
     let least = scan.objective(&reference(&scan, &sinogram, lambda), &sinogram, lambda);
     let got = SliceSolver::new(&scan.operators(), request(SliceMethod::Tv, 100)).solve(&sinogram);
     let slice: Vec<f64> = got.slice.iter().map(|value| f64::from(*value)).collect();
