@@ -10,6 +10,7 @@
 
 mod conjugate;
 mod definition;
+mod interior;
 mod kernel;
 mod method;
 mod noise;
@@ -24,6 +25,7 @@ mod torus;
 mod variation;
 
 pub use definition::{dirichlet, grid_length, row_length, values_at_ends};
+pub use interior::Margins;
 pub use method::{Iterations, LeastSquares, SliceMethod};
 pub use noise::noise;
 pub use operators::ScanOperators;
