@@ -85,6 +85,10 @@ pub struct ReconstructArgs {
     /// Gradient up to which huber smooths, relative to the slice's contrast [default: 0.05]
     #[arg(long, value_name = "F", allow_hyphen_values = true, help_heading = "Least squares")]
     pub huber_threshold: Option<f64>,
+    /// The sample is wider than the detector: extend rows; values have an offset
+    #[arg(long, help_heading = "Least squares")]
+    #[serde(skip_serializing_if = "Not::not")]
+    pub interior: bool,
     /// Exclude values below 0 [default: on for tv and huber]
     #[arg(long, overrides_with = "no_non_negative", help_heading = "Least squares")]
     #[serde(skip_serializing_if = "Not::not")]

@@ -50,6 +50,6 @@ messages! {
         Sample { method: SliceMethod, percent: f64 } =>
             "the detector cuts the sample off: values at the ends of rows are {percent:.0} % of the largest ones, where \
              --method {method} is worse than filtered back projection";
-            "give --method fbp; of a half acquisition, also --extended-field",
+            "give --interior, with which values have an offset, or --method fbp; of a half acquisition, --extended-field",
     }
 }

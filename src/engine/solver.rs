@@ -71,7 +71,10 @@ impl SolverStage {
     ) -> Result<SolverStage> {
         Ok(SolverStage {
             threads: some_threads("search slices", at_once)?,
-            operators: ScanOperators::new(geometry, |length| spectrum(filter, cutoff, length)),
+            operators: match request.interior {
+                true => ScanOperators::interior(geometry, |length| spectrum(filter, cutoff, length)),
+                false => ScanOperators::new(geometry, |length| spectrum(filter, cutoff, length)),
+            },
             request,
             geometry: geometry.clone(),
             found: Mutex::default(),
@@ -97,7 +100,7 @@ impl SolverStage {
         let solver = SliceSolver::new(&self.operators, self.request);
         let of_slice = |sinogram: &[f32]| {
             let ends = values_at_ends(sinogram, self.geometry.bins);
-            if ends > CUT_OFF {
+            if ends > CUT_OFF && !self.request.interior {
                 return Err(CutOffError::Sample { method: self.request.method, percent: 100.0 * ends }.into());
             }
             Ok(solver.solve(sinogram))

@@ -1,4 +1,4 @@
-//! Lengths, the band-limited interpolation of rows, and the noise of measured rows.
+//! Lengths, the band-limited interpolation of rows, and whether rows see all of a sample.
 
 use std::f64::consts::PI;
 
@@ -34,27 +34,6 @@ pub fn dirichlet(t: f64, length: usize) -> f64 {
         return (period - 1.0) / period;
     }
     (PI * (period - 1.0) / period * t).sin() / (period * sine)
-}
-
-/// Quantile of the absolute value of a normal distribution with deviation 1 that is its median.
-const MEDIAN: f64 = 0.6745;
-
-/// Least noise, relative to the largest value.
-const LEAST_NOISE: f64 = 1e-4;
-
-/// Returns the standard deviation of white noise in rows of `bins` values, by the median of their second differences;
-/// bins without signal, where these are 0, do not count.
-pub fn noise(rows: &[f32], bins: usize) -> f64 {
-    let differences =
-        rows.chunks_exact(bins).flat_map(|row| row.windows(3).map(|w| (w[1] - 0.5 * (w[0] + w[2])).abs()));
-    let mut differences: Vec<f32> = differences.filter(|difference| *difference != 0.0).collect();
-    let largest = rows.iter().fold(0f32, |largest, value| largest.max(value.abs()));
-    let middle = differences.len() / 2;
-    let median = match differences.is_empty() {
-        true => 0.0,
-        false => *differences.select_nth_unstable_by(middle, f32::total_cmp).1,
-    };
-    (f64::from(median) / MEDIAN / 1.5f64.sqrt()).max(LEAST_NOISE * f64::from(largest))
 }
 
 /// The end of a row is one of so many parts of it.
@@ -114,21 +93,5 @@ mod tests {
         assert_eq!(values_at_ends(&rows(0), 100), 1.0);
         assert_eq!(values_at_ends(&[], 100), 0.0);
         assert_eq!(values_at_ends(&[0.0; 100], 100), 0.0);
-    }
-
-    #[test]
-    fn noise_of_smooth_rows_is_that_of_their_noise() {
-        use rand::SeedableRng;
-        use rand_distr::{Distribution, Normal};
-        let mut random = rand_chacha::ChaCha8Rng::seed_from_u64(5);
-        let normal = Normal::new(0.0f32, 0.2).unwrap();
-        let row = |x: usize| if (50..450).contains(&x) { 10.0 + (x as f32 / 80.0).sin() } else { 0.0 };
-        let clean: Vec<f32> = (0..40).flat_map(|_| (0..500).map(row)).collect();
-        let noisy: Vec<f32> =
-            clean.iter().map(|v| if *v == 0.0 { 0.0 } else { v + normal.sample(&mut random) }).collect();
-        let sigma = noise(&noisy, 500);
-        assert!((sigma - 0.2).abs() < 0.01, "{sigma}");
-        assert!((noise(&[3.0; 100], 50) - 3e-4).abs() < 1e-9);
-        assert_eq!(noise(&[0.0; 100], 50), 0.0);
     }
 }

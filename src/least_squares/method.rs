@@ -93,6 +93,8 @@ pub struct LeastSquares {
     pub non_negative: bool,
     /// Gradient up to which `huber` is quadratic, relative to the contrast.
     pub huber: f64,
+    /// The sample is wider than the detector.
+    pub interior: bool,
 }
 
 /// Formats the request for a table of a run.
@@ -106,6 +108,9 @@ impl fmt::Display for LeastSquares {
             write!(f, ", threshold {}", self.huber)?;
         }
         write!(f, ", iterations {}", self.iterations)?;
-        if self.non_negative { f.write_str(", no negative values") } else { Ok(()) }
+        if self.non_negative {
+            f.write_str(", no negative values")?;
+        }
+        if self.interior { f.write_str(", of a sample that is cut off") } else { Ok(()) }
     }
 }

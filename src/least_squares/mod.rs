@@ -10,8 +10,10 @@
 
 mod conjugate;
 mod definition;
+mod interior;
 mod kernel;
 mod method;
+mod noise;
 mod operators;
 mod problem;
 mod rows;
@@ -22,8 +24,10 @@ mod tests;
 mod torus;
 mod variation;
 
-pub use definition::{dirichlet, grid_length, noise, row_length, values_at_ends};
+pub use definition::{dirichlet, grid_length, row_length, values_at_ends};
+pub use interior::Margins;
 pub use method::{Iterations, LeastSquares, SliceMethod};
+pub use noise::noise;
 pub use operators::ScanOperators;
 pub use problem::SolvedSlice;
 pub use solver::SliceSolver;

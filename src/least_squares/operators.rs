@@ -1,6 +1,7 @@
 //! What depends on the scan alone: the convolution that projects and back-projects, and its preconditioner.
 
 use super::definition::{grid_length, row_length};
+use super::interior::Margins;
 use super::kernel::{ProjectionNormal, circulant, kernel};
 use super::rows::{LevelScan, RowOperators};
 use super::torus::{Torus, even_spectrum};
@@ -21,6 +22,8 @@ pub struct ScanOperators {
     pub(super) projections: usize,
     /// Number of measured bins.
     pub(super) bins: usize,
+    /// What is added to rows and slices on each side.
+    pub(super) margins: Margins,
 }
 
 /// The scan at one resolution.
@@ -67,7 +70,13 @@ impl ScanOperators {
             (bins, size, offset) = (bins / 2, size / 2, offset / 2);
             axis.iter_mut().for_each(|axis| *axis = (*axis - 0.5) / 2.0);
         }
-        ScanOperators { levels, projections: geometry.projections(), bins: geometry.bins }
+        ScanOperators { levels, projections: geometry.projections(), bins: geometry.bins, margins: Margins::default() }
+    }
+
+    /// Computes the operators of a scan of a sample that is wider than the detector, as [`new`](Self::new).
+    pub fn interior(geometry: &Geometry, filter: impl Fn(usize) -> Vec<f64>) -> ScanOperators {
+        let margins = Margins::around(geometry.bins, geometry.size);
+        ScanOperators { margins, bins: geometry.bins, ..ScanOperators::new(&margins.widen(geometry), filter) }
     }
 
     /// Returns the bytes that the operators of slices of side `size` take, as far as they grow with its square.

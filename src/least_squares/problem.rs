@@ -67,7 +67,7 @@ impl SliceProblem<'_> {
 }
 
 /// Size at which the constants of the methods were determined, in pixels.
-const USUAL_SIZE: f64 = 256.0;
+const USUAL_SIZE: f64 = 200.0;
 /// Least eigenvalue of the preconditioner relative to the largest.
 const LEAST: f64 = 1e-6;
 

@@ -1,8 +1,8 @@
 //! Finds slices by the requested method.
 
 use super::conjugate;
-use super::definition::noise;
 use super::method::{Iterations, LeastSquares, SliceMethod};
+use super::noise::noise;
 use super::operators::{ScanLevel, ScanOperators};
 use super::problem::{SliceProblem, SolvedSlice};
 use super::rows::BackProjected;
@@ -28,15 +28,18 @@ impl<'a> SliceSolver<'a> {
 
     /// Finds the slice of a sinogram `[projection][bin]`.
     pub fn solve(&self, sinogram: &[f32]) -> SolvedSlice {
-        let sigma = noise(sinogram, self.operators.bins);
+        let ScanOperators { levels, margins, bins, projections } = self.operators;
+        let sigma = noise(sinogram, *bins);
+        let sinogram = &margins.extend(sinogram, *bins);
         let mut memory = TorusMemory::default();
-        match self.request.method {
+        let found = match self.request.method {
             SliceMethod::Tikhonov | SliceMethod::Cgls => {
-                let problem = self.problem(&self.operators.levels[0], sinogram, sigma);
-                conjugate::solve(&problem, &self.request, self.operators.projections, &mut memory)
+                let problem = self.problem(&levels[0], sinogram, sigma);
+                conjugate::solve(&problem, &self.request, *projections, &mut memory)
             }
             _ => self.variation(sinogram, sigma, 0, &mut memory).0,
-        }
+        };
+        SolvedSlice { slice: margins.crop(found.slice, levels[0].size), ..found }
     }
 
     /// Returns the problem of a sinogram with bins of a level.

@@ -163,6 +163,7 @@ fn request(method: SliceMethod, iterations: usize) -> LeastSquares {
         tolerance: 5e-4,
         non_negative,
         huber: 0.05,
+        interior: false,
     }
 }
 
@@ -199,7 +200,7 @@ fn tikhonov_finds_the_minimum() {
     let sigma = noise(&sinogram, BINS);
     assert!((sigma - got.sigma).abs() < 1e-12);
     let contrast = contrast_of(&scan, &operators, &sinogram);
-    let mu = sigma * (25.0 * SIZE as f64 / 256.0).sqrt() / contrast;
+    let mu = sigma * (25.0 * SIZE as f64 / 200.0).sqrt() / contrast;
     let mut matrix = scan.normal.clone();
     add_gradient(&mut matrix, mu);
     let right = scan.back_projection(&sinogram);
@@ -306,7 +307,7 @@ fn tv_reaches_the_least_objective() {
     let mut random = ChaCha8Rng::seed_from_u64(4);
     let scan = Explicit::new(15, &mut random);
     let sinogram = scan.sinogram(&phantom(), 0.2, &mut random);
-    let lambda = noise(&sinogram, BINS) * (15.0 * SIZE as f64 / 256.0).sqrt();
+    let lambda = noise(&sinogram, BINS) * (15.0 * SIZE as f64 / 200.0).sqrt();
     let least = scan.objective(&reference(&scan, &sinogram, lambda), &sinogram, lambda);
     let got = SliceSolver::new(&scan.operators(), request(SliceMethod::Tv, 100)).solve(&sinogram);
     let slice: Vec<f64> = got.slice.iter().map(|value| f64::from(*value)).collect();
@@ -325,4 +326,28 @@ fn a_slice_of_nothing_is_nothing() {
         let got = SliceSolver::new(&operators, request(method, 5)).solve(&vec![0.0; 10 * BINS]);
         assert_eq!(got.slice, vec![0.0; 24 * 24], "{method}");
     }
+}
+
+/// A cylinder that is twice as wide as the detector, with a smaller one inside: its contrast is found, and its value roughly.
+#[test]
+fn a_sample_that_is_cut_off_has_its_contrast() {
+    let (bins, projections) = (64, 40);
+    let geometry = Geometry::half_turn(bins, projections, bins);
+    let chord = |radius: f64, at: f64| 2.0 * (radius * radius - at * at).max(0.0).sqrt();
+    let row = |p: usize| {
+        let angle = geometry.angles[p].to_radians();
+        (0..bins).map(move |bin| {
+            let at = bin as f64 - 31.5;
+            (chord(64.0, at) + 0.5 * chord(10.0, at - 8.0 * angle.cos())) as f32
+        })
+    };
+    let rows: Vec<f32> = (0..projections).flat_map(row).collect();
+    let request = LeastSquares { interior: true, iterations: Iterations::Auto, ..request(SliceMethod::Tv, 1) };
+    let operators = ScanOperators::interior(&geometry, |length| spectrum(Filter::Ramp, 1.0, length));
+    let got = SliceSolver::new(&operators, request).solve(&rows);
+    assert_eq!(got.slice.len(), bins * bins);
+    let at = |x: usize, y: usize| f64::from(got.slice[y * bins + x]);
+    let contrast = at(39, 31) - at(20, 31);
+    assert!((contrast - 0.5).abs() < 0.05, "{contrast}");
+    assert!((at(20, 31) - 1.0).abs() < 0.3, "{}", at(20, 31));
 }

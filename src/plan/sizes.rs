@@ -5,7 +5,7 @@ use super::kernel_choice::Chosen;
 use super::kernel_memory::KernelMemory;
 use super::request::{Bytes, OnDevice, PIECES, Pieces, Request, WRITTEN_PIECES, largest, sum};
 use super::scan::SampleShape;
-use super::solver_memory::SolverMemory;
+use super::solver_memory::{SolverMemory, solved_side};
 use crate::error::Result;
 use crate::facts::DeviceKind;
 use crate::geometry::Cut;
@@ -127,7 +127,7 @@ impl<'a> Sizes<'a> {
             solver: None,
         };
         let mut host = sizes.left_on_host()?;
-        let solver = |_| SolverMemory::new(request.scan.geometry.size, pass as usize, host);
+        let solver = |solver| SolverMemory::new(solved_side(&solver, &request.scan.geometry), pass as usize, host);
         sizes.solver = request.recipe.solver.map(solver).transpose()?;
         host -= sizes.solver.map_or(0, |solver| solver.bytes);
         sizes.host = host;

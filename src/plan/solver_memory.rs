@@ -2,8 +2,15 @@
 
 use super::errors::PlanFlagError;
 use crate::error::Result;
-use crate::least_squares::ScanOperators;
+use crate::geometry::Geometry;
+use crate::least_squares::{LeastSquares, Margins, ScanOperators};
 use crate::units::human;
+
+/// Returns the side of slices that are searched, in pixels.
+pub fn solved_side(request: &LeastSquares, geometry: &Geometry) -> usize {
+    let margins = if request.interior { Margins::around(geometry.bins, geometry.size) } else { Margins::default() };
+    geometry.size + 2 * margins.pixels
+}
 
 /// Host memory of least squares.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -159,6 +159,7 @@ mod tests {
                 tolerance: 1e-3,
                 non_negative: true,
                 huber: 0.1,
+                interior: true,
             }),
             values: Values {
                 dtype: Dtype::U16,

@@ -25,6 +25,7 @@ pub fn solver(args: &ReconstructArgs) -> Result<Option<LeastSquares>> {
         ("--iterations", args.iterations.is_some(), least_squares, "tv, huber, tikhonov or cgls"),
         ("--tolerance", args.tolerance.is_some(), regular, "tv, huber or tikhonov"),
         ("--huber-threshold", args.huber_threshold.is_some(), method == SliceMethod::Huber, "huber"),
+        ("--interior", args.interior, least_squares, "tv, huber, tikhonov or cgls"),
         ("--non-negative", args.non_negative, bounded, "tv or huber"),
         ("--no-non-negative", args.no_non_negative, bounded, "tv or huber"),
     ] {
@@ -46,6 +47,7 @@ pub fn solver(args: &ReconstructArgs) -> Result<Option<LeastSquares>> {
         tolerance,
         non_negative: bounded && !args.no_non_negative,
         huber,
+        interior: args.interior,
     }))
 }
 

@@ -283,6 +283,9 @@ impl<'a> Account<'a> {
                 ),
                 SliceMethod::Cgls | SliceMethod::Fbp => "Conjugate gradients ended at the noise of the rows.".into(),
             });
+            said.extend(solver.interior.then(|| {
+                "Rows were extended beyond the detector by their end values, which fall to 0 over a quarter of its bins.".into()
+            }));
         } else if filter.name != Filter::None {
             let window =
                 if filter.name == Filter::Ramp { String::new() } else { format!(" with the window {}", filter.name) };

@@ -126,6 +126,9 @@ impl<'a> Summary<'a> {
             };
             remarks.push(Remark::note(format!("{} pixels {what}", self.done.clipped)));
         }
+        if self.job.recipe.solver.is_some_and(|solver| solver.interior) {
+            remarks.push(Remark::note("the sample is wider than the detector: values in slices have an offset"));
+        }
         if let Some(SolverCounts { unfinished: slices @ 1.., .. }) = self.solver() {
             let (slices, iterations) = (counted(slices, "slice"), Iterations::MOST);
             let warning = ReconstructWarning::Unfinished { slices, iterations };
