@@ -50,6 +50,7 @@ pub mod report;
 pub mod resolution;
 pub mod shard;
 pub mod sink;
+pub mod solver;
 pub mod source;
 pub mod spectrum;
 pub mod steps;

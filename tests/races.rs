@@ -159,7 +159,6 @@ fn run(found: &FoundDevice, case: &Case) -> Result<(f64, f64), Box<dyn Error>> {
         ahead: 0,
         cut: Cut::whole(&geometry),
         solver: None,
-        solved_at_once: 0,
     };
     let mut engine = Engine::with_transform(Session::open(found)?, &setup, Box::new(HostRows::new(length, rows)))?;
     let values = scan.bins * scan.angles.len();

@@ -2,12 +2,14 @@
 //! same tests.
 
 mod kernel;
+mod least_squares;
 mod reference;
 mod steps;
+mod values;
 
 pub use kernel::{Checked, Checker, KernelTest};
 pub use reference::Reference;
 pub use steps::{DeviceSteps, StepCheck, StepError, TestShape};
 
 pub(crate) use kernel::Loaded;
-pub(crate) use steps::noise;
+pub(crate) use values::noise;

@@ -1,6 +1,8 @@
 //! Tests, before a run, of the steps that a device does: results for small data are compared with the host's and with
 //! definitions in `f64`.
 
+use super::least_squares;
+use super::values::{farthest, largest, noise};
 use crate::device::Session;
 use crate::digest::PartsDigest;
 use crate::error::{Error, Result};
@@ -76,7 +78,8 @@ impl DeviceSteps<'_> {
         let rows = rows.chain(air.map(StepCheck::Air)).chain(images);
         let stripes = stripes.iter().copied().map(StepCheck::Stripes);
         let extension = self.extended.then_some(StepCheck::Extension);
-        let all = rows.chain(stripes).chain(extension).chain([StepCheck::Samples(self.sample)]);
+        let all =
+            rows.chain(stripes).chain(extension).chain([StepCheck::Samples(self.sample), StepCheck::LeastSquares]);
         let all = all.filter(|check| check.backend(self.backends) == StepBackend::Device);
         // also of slices that the host finishes
         all.chain(self.counts_values.then_some(StepCheck::Histogram)).collect()
@@ -109,6 +112,8 @@ pub enum StepCheck {
     Samples(EncodedSample),
     /// Counts and moments of the values of slices.
     Histogram,
+    /// Iterations of least squares.
+    LeastSquares,
 }
 
 /// The result of one check.
@@ -146,7 +151,7 @@ impl StepCheck {
             .chain(stripes)
             .chain([StepCheck::Extension])
             .chain(samples.map(StepCheck::Samples))
-            .chain([StepCheck::Histogram])
+            .chain([StepCheck::Histogram, StepCheck::LeastSquares])
             .collect()
     }
 
@@ -166,6 +171,7 @@ impl StepCheck {
             StepCheck::Samples(EncodedSample::Unsigned16) => "samples of slices, u16".to_owned(),
             StepCheck::Samples(EncodedSample::Unsigned8) => "samples of slices, u8".to_owned(),
             StepCheck::Histogram => "histogram of slices".to_owned(),
+            StepCheck::LeastSquares => "least squares".to_owned(),
         }
     }
 
@@ -176,6 +182,7 @@ impl StepCheck {
             StepCheck::Tilt(_) | StepCheck::Phase(_) => backends.images,
             StepCheck::Stripes(_) => backends.sinograms,
             StepCheck::Samples(_) | StepCheck::Histogram => backends.slices,
+            StepCheck::LeastSquares => backends.solver,
         }
     }
 
@@ -187,6 +194,7 @@ impl StepCheck {
                 (!facts.has("cl_khr_fp64")).then_some("double precision")
             }
             StepCheck::Histogram => SliceCounter::lacks(facts),
+            StepCheck::LeastSquares => least_squares::lacks(facts),
             _ => None,
         }
     }
@@ -206,6 +214,7 @@ impl StepCheck {
                 "images of other sizes, which end beyond the filter's halo",
             ),
             StepCheck::Samples(_) | StepCheck::Histogram => (0.0, "bit for bit"),
+            StepCheck::LeastSquares => (1e-3, "roundings that grow where gradients are shrunk or not"),
         }
     }
 
@@ -229,24 +238,10 @@ impl StepCheck {
             StepCheck::Stripes(method) => stripes(session, method, shape.projections),
             StepCheck::Samples(sample) => samples(session, *sample),
             StepCheck::Histogram => histogram(session),
+            StepCheck::LeastSquares => least_squares::least_squares(session),
         }?;
         Ok(StepError { step: self.name(), error, margin: self.margin().0 })
     }
-}
-
-/// Returns a value from 0 to 1 for a number: noise that is the same everywhere.
-pub(crate) fn noise(number: usize) -> f64 {
-    (number as f64 * 0.754_877_666_246_7).fract()
-}
-
-fn farthest(got: &[f32], want: &[f64]) -> f64 {
-    let range = want.iter().fold(f64::MIN_POSITIVE, |most, value| most.max(value.abs()));
-    largest(got.iter().zip(want).map(|(got, want)| (f64::from(*got) - want).abs() / range))
-}
-
-/// Returns the largest error; one that is not a number is as wrong as can be.
-fn largest(errors: impl Iterator<Item = f64>) -> f64 {
-    errors.map(|error| if error.is_nan() { f64::INFINITY } else { error }).fold(0.0, f64::max)
 }
 
 /// Returns the error of a stripe removal method: samples with stripes and noise, on the host and on the device, in

@@ -29,6 +29,9 @@ pub struct BenchArgs {
     /// Time as many passes of each kernel as this number of slices needs, instead of --passes; the paper uses 512
     #[arg(long, value_name = "N", conflicts_with = "passes")]
     pub slices: Option<usize>,
+    /// Time an iteration of least squares in place of kernels of back projection: tv or huber
+    #[arg(long, value_name = "METHOD", conflicts_with_all = ["slices", "plot", "bins", "projections"])]
+    pub method: Option<String>,
     /// Print JSON
     #[arg(long)]
     pub json: bool,

@@ -1,16 +1,18 @@
 //! `fbp bench`: checks and times every kernel of a profile on a device.
 
 use super::errors::{CommandCheckError, CommandFlagError, CommandNumberError, CommandOutputError};
-use crate::check::Reference;
+use crate::check::{Reference, StepCheck, TestShape};
 use crate::cli::{BenchArgs, KernelSelectionArgs};
 use crate::device::{self, DeviceSelector, FoundDevice, ProgramStore, Session};
 use crate::error::{Error, Result};
 use crate::files::{InputSet, OutputFile, OutputKind};
 use crate::kernel::{KernelSpec, Offer, RowFilter};
 use crate::known::KnownFailures;
+use crate::least_squares::SliceMethod;
 use crate::margins::margin;
 use crate::measure::{
-    Bench, BenchRow, KernelTiming, OfferFilter, Protocol, Verdict, bench_plot, bench_table, occupancy,
+    Bench, BenchRow, KernelTiming, OfferFilter, Protocol, Verdict, bench_plot, bench_table, iteration_text, occupancy,
+    time_iterations,
 };
 use crate::profile::{Choice, Profile, ProfileStore, Throughput};
 use crate::report::{ProgressKind, Reporter};
@@ -32,6 +34,9 @@ pub fn bench(args: &BenchArgs) -> Result<(String, Result<()>)> {
     let protocol = Protocol { slices, ..protocol };
     let wanted = offer_filter(&args.kernels);
     let selector = args.device.as_deref().map(DeviceSelector::parse).transpose()?.unwrap_or_default();
+    if let Some(method) = &args.method {
+        return iterations(args, method, &selector);
+    }
     if let Some(path) = &args.plot
         && let Some(parent) = path.parent().filter(|p| !p.as_os_str().is_empty() && !p.is_dir())
     {
@@ -71,6 +76,35 @@ pub fn bench(args: &BenchArgs) -> Result<(String, Result<()>)> {
         format!("{head}\n\n{}", bench_table(&rows))
     };
     Ok((text, verdict(&rows, &found.facts.name)))
+}
+
+/// Checks and times the iterations of least squares.
+fn iterations(args: &BenchArgs, method: &str, selector: &DeviceSelector) -> Result<(String, Result<()>)> {
+    let method = match method.parse() {
+        Ok(method @ (SliceMethod::Tv | SliceMethod::Huber)) => method,
+        _ => return Err(CommandFlagError::NoIterations { method: method.to_owned() }.into()),
+    };
+    let size = within(args.size, LARGEST, "--size")?;
+    let found = &device::find_one(selector)?;
+    let choice = ProfileStore::load()?.for_device(args.profile.first().map(String::as_str), &found.facts)?;
+    let session = Session::open(found)?.with_step_sizes(choice.profile.step_sizes.clone());
+    let check = StepCheck::LeastSquares;
+    let lacking = || CommandFlagError::NoSolver { device: found.facts.name.clone(), size };
+    if check.lacks(&found.facts).is_some() {
+        return Err(lacking().into());
+    }
+    let checked = check.run(&session, TestShape::default())?;
+    let rates = choice.profile.throughput.as_ref();
+    let timing = time_iterations(&session, method, size, args.passes, rates)?.ok_or_else(lacking)?;
+    let text = match args.json {
+        true => {
+            let value = serde_json::to_value(&timing).map_err(|e| Error::Internal(format!("JSON: {e}")))?;
+            format!("{value:#}\n")
+        }
+        false => format!("{}error {:.1e}, margin {:.0e}\n", iteration_text(&timing), checked.error, checked.margin),
+    };
+    let wrong = || CommandCheckError::Iterations { device: found.facts.name.clone(), error: checked.error };
+    Ok((text, if checked.right() { Ok(()) } else { Err(wrong().into()) }))
 }
 
 /// Returns an error if kernels are incorrect or do not run.

@@ -21,6 +21,11 @@ messages! {
     pub(super) enum CommandFlagError: Usage {
         /// The error is that of the name.
         Method { error: String } => "--method: {error}",
+        NoIterations { method: String } =>
+            "--method: `{method}` has no iterations on a device"; "give tv or huber",
+        NoSolver { device: String, size: usize } =>
+            "{device} has no kernels for least squares with slices of {size} pixels";
+            "give a --size that is a power of two, 64 to 8192, or a device with more local memory",
         NoKernel { profiles: String, kinds: String } =>
             "profile {profiles} has no kernel that matches --algorithm, --interpolation, --mode and --slices-per-pass";
             "choose from what it has: {kinds}",
@@ -116,6 +121,9 @@ messages! {
             "{failed} of {count} kernels are incorrect or do not run on {device}, the first is {kernel} of profile \
              {profile} ({reason})";
             "give --algorithm, --mode or another --profile to reconstruct without them",
+        Iterations { device: String, error: f64 } =>
+            "the iterations of least squares are incorrect on {device}, off by {error:.1e}";
+            "set solver = \"host\" in the [steps] of a profile",
         Tolerance { nrmse: f64, tolerance: f64 } =>
             "NRMSE {nrmse:.6e} exceeds the tolerance {tolerance:e}";
             "compare the slices by eye, or allow a larger --tolerance",

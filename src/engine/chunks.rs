@@ -13,7 +13,7 @@ use crate::geometry::{Cut, Geometry};
 use crate::kernel::{KernelSource, KernelSpec, Padding, RowFilter, StepBackend};
 use crate::least_squares::LeastSquares;
 use crate::operations::{EncodedSlices, RowExtender, SliceCounter, SliceCounts, SliceEncoder};
-use crate::plan::{Plan, encoded_sample};
+use crate::plan::{Plan, SolverMemory, encoded_sample};
 use crate::recipe::Recipe;
 use crate::spectrum::{Filter, scaled_spectrum};
 use opencl3::event::Event;
@@ -43,9 +43,7 @@ pub struct Setup<'a> {
     /// The part of a chunk that is on the device at a time.
     pub cut: Cut,
     /// Least squares in place of filter and back projection.
-    pub solver: Option<LeastSquares>,
-    /// Largest number of slices that least squares search at a time.
-    pub solved_at_once: usize,
+    pub solver: Option<(LeastSquares, &'a SolverMemory)>,
 }
 
 impl<'a> Setup<'a> {
@@ -62,8 +60,7 @@ impl<'a> Setup<'a> {
             sets: plan.sets,
             ahead: plan.ahead,
             cut: plan.cut,
-            solver: recipe.solver,
-            solved_at_once: plan.solver.map_or(0, |solver| solver.at_once),
+            solver: recipe.solver.zip(plan.solver.as_ref()),
         }
     }
 }
@@ -239,8 +236,8 @@ impl Engine {
                 });
             }
         }
-        let Setup { filter: begun_with, cutoff, solved_at_once, .. } = *setup;
-        let with = |request| SolverStage::new(geometry, request, solved_at_once, begun_with, cutoff);
+        let Setup { filter: begun_with, cutoff, .. } = *setup;
+        let with = |solver| SolverStage::new(&session, geometry, solver, begun_with, cutoff);
         let solver = setup.solver.map(with).transpose()?;
         if solver.is_some() && steps.len() > 1 {
             return Err(SolverError::InParts { device: session.device_name().to_owned() }.into());
@@ -508,7 +505,7 @@ impl ChunkKernels {
         filtered: impl FnOnce(Rows) -> Result<()>,
     ) -> Result<DeviceSeconds> {
         let DevicePass { step, rows, slices, count } = pass;
-        if let Some(solver) = &self.solver {
+        if let Some(solver) = &mut self.solver {
             let solver = solver.run(session, rows.borrow(), slices, count)?;
             filtered(rows)?;
             return Ok(DeviceSeconds { solver, ..DeviceSeconds::default() });

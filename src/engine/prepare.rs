@@ -311,6 +311,7 @@ pub(super) fn open_for_steps(
             images: on_device(images.is_some()),
             sinograms: on_device(stripes),
             slices: StepBackend::Host,
+            solver: StepBackend::Host,
         },
         binning: stored.by,
         extended: false,

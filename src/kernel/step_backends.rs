@@ -25,6 +25,8 @@ pub struct StepBackends {
     pub sinograms: StepBackend,
     /// Encoding of slices as they are written, and counts of their values.
     pub slices: StepBackend,
+    /// Least squares: the search of slices by `tv` and `huber`.
+    pub solver: StepBackend,
 }
 
 impl StepBackends {
@@ -34,5 +36,6 @@ impl StepBackends {
         images: StepBackend::Host,
         sinograms: StepBackend::Host,
         slices: StepBackend::Host,
+        solver: StepBackend::Host,
     };
 }

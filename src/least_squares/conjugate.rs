@@ -1,7 +1,7 @@
 //! Slices by conjugate gradients: `tikhonov` to the minimum, `cgls` to the noise.
 
 use super::method::{Iterations, LeastSquares, SliceMethod};
-use super::problem::{SliceProblem, SolvedSlice, SolverProgress, dot};
+use super::problem::{SliceProblem, SliceScale, SolvedSlice, SolverProgress, dot};
 use super::state::SplitState;
 use super::torus::TorusMemory;
 
@@ -18,7 +18,7 @@ pub fn solve(
     projections: usize,
     memory: &mut TorusMemory,
 ) -> SolvedSlice {
-    let SliceProblem { level, data, start, contrast, lambda, sigma, .. } = problem;
+    let SliceProblem { level, data, start, sigma, scale: SliceScale { contrast, lambda, .. }, .. } = problem;
     let smooth = request.method == SliceMethod::Tikhonov;
     let size = data.len();
     if *contrast <= 0.0 {
@@ -31,7 +31,7 @@ pub fn solve(
     let apply = |image: &[f32], to: &mut [f32], memory: &mut TorusMemory| {
         level.project(image, to, memory);
         if mu > 0.0 {
-            add_laplacian(image, level.grid, mu as f32, to);
+            add_laplacian(image, level.form.grid, mu as f32, to);
         }
         level.keep_disc(to);
     };
@@ -54,7 +54,7 @@ pub fn solve(
     precondition(&residual, &mut preconditioned, memory);
     let mut direction = preconditioned.clone();
     let mut product = dot(&residual, &preconditioned);
-    let noise = 0.5 * sigma * sigma * (projections * level.bins) as f64;
+    let noise = 0.5 * sigma * sigma * (projections * level.form.bins) as f64;
     // misfit of the slice by recurrence: half the step times the product less
     let mut misfit = 0.5 * problem.energy;
     let (mut change, mut done, mut converged) = (f64::INFINITY, 0, false);
@@ -89,7 +89,7 @@ pub fn solve(
         }
     }
     let converged = converged || request.iterations != Iterations::Auto;
-    let penalty = 0.5 * mu * SplitState::squared_gradient(&slice, level.grid);
+    let penalty = 0.5 * mu * SplitState::squared_gradient(&slice, level.form.grid);
     problem.solved(&slice, penalty, SolverProgress { iterations: done, change, converged }, memory)
 }
 

@@ -1,27 +1,14 @@
-//! Lengths, the band-limited interpolation of rows, and whether rows see all of a sample.
+//! Grids, the band-limited interpolation of rows, and whether rows see all of a sample.
 
+use crate::geometry::GridSides;
 use std::f64::consts::PI;
 
-/// Returns the period of rows of `bins`: the smallest even number without prime factors above 5 that is at least twice
-/// as large.
-pub fn row_length(bins: usize) -> usize {
-    let is_smooth = |mut length: usize| {
-        for factor in [2, 3, 5] {
-            while length % factor == 0 {
-                length /= factor;
-            }
-        }
-        length == 1
-    };
-    (2 * bins.max(1)..).step_by(2).find(|&length| is_smooth(length)).unwrap_or(2 * bins)
-}
-
 /// Returns the side of the grid on which a slice of `size` pixels is computed: the smallest power of two, or three times
-/// one, that is at least as large.
-pub fn grid_length(size: usize) -> usize {
+/// one if `sides` allow it, that is at least as large.
+pub fn grid_length(size: usize, sides: GridSides) -> usize {
     let power = size.max(8).next_power_of_two();
     let thirds = power / 4 * 3;
-    if thirds >= size.max(8) { thirds } else { power }
+    if sides == GridSides::Thirds && thirds >= size.max(8) { thirds } else { power }
 }
 
 /// Returns the Dirichlet kernel of the frequencies below the Nyquist frequency of `length` bins, which is left out:
@@ -34,6 +21,11 @@ pub fn dirichlet(t: f64, length: usize) -> f64 {
         return (period - 1.0) / period;
     }
     (PI * (period - 1.0) / period * t).sin() / (period * sine)
+}
+
+/// Returns the sum of the squares of rows.
+pub fn energy(rows: &[f32]) -> f64 {
+    rows.iter().map(|value| f64::from(*value).powi(2)).sum()
 }
 
 /// The end of a row is one of so many parts of it.
@@ -67,8 +59,9 @@ mod tests {
 
     #[test]
     fn lengths() {
-        assert_eq!([1, 33, 70, 512, 2560].map(row_length), [2, 72, 144, 1024, 5120]);
-        assert_eq!([1, 8, 9, 12, 13, 400, 512, 2000, 2560].map(grid_length), [8, 8, 12, 12, 16, 512, 512, 2048, 3072]);
+        let grids = |sides| [1, 8, 9, 12, 13, 400, 512, 2000, 2560].map(|size| grid_length(size, sides));
+        assert_eq!(grids(GridSides::Thirds), [8, 8, 12, 12, 16, 512, 512, 2048, 3072]);
+        assert_eq!(grids(GridSides::PowersOfTwo), [8, 8, 16, 16, 16, 512, 512, 2048, 4096]);
     }
 
     /// The sum of all frequencies below the Nyquist frequency, from the definition.

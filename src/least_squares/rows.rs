@@ -1,7 +1,8 @@
 //! Back projection of rows by their band-limited interpolation.
 
 use super::kernel::ProjectionNormal;
-use crate::geometry::{Geometry, slice_centre};
+use super::levels::LevelForm;
+use crate::geometry::Geometry;
 use host_fft::{Complex, ComplexToReal, Real, RealToComplex};
 use std::f64::consts::PI;
 use std::sync::Arc;
@@ -12,15 +13,6 @@ const FINE: usize = 8;
 /// Number of values before and behind a period that a spline needs.
 const BEFORE: usize = 1;
 const BEHIND: usize = 2;
-
-/// A scan at one resolution.
-pub struct LevelScan<'a> {
-    pub geometry: &'a Geometry,
-    pub bins: usize,
-    pub size: usize,
-    pub axis: &'a [f64],
-    pub offset: usize,
-}
 
 /// The transforms and positions of rows.
 pub struct RowOperators {
@@ -54,12 +46,12 @@ pub struct BackProjected {
 }
 
 impl RowOperators {
-    /// `filter` has the factors of the first `length / 2 + 1` frequencies, of `length`, or more.
-    pub fn new(scan: &LevelScan, directions: &[ProjectionNormal], length: usize, filter: &[f64]) -> RowOperators {
-        let LevelScan { geometry, bins, size, axis, offset } = *scan;
-        let centre = slice_centre(size) + offset as f64;
+    /// `filter` has the factors of the first `length / 2 + 1` frequencies of a period, or more.
+    pub fn new(form: &LevelForm, geometry: &Geometry, directions: &[ProjectionNormal], filter: &[f64]) -> RowOperators {
+        let LevelForm { bins, grid, length, .. } = *form;
+        let centre = form.centre();
         let position = |(direction, number): (&ProjectionNormal, usize)| RowPosition {
-            first: axis[number] - centre * (direction.x + direction.y),
+            first: form.axis[number] - centre * (direction.x + direction.y),
             along_x: direction.x,
             along_y: direction.y,
             spacing: geometry.weights[number],
@@ -74,7 +66,7 @@ impl RowOperators {
         let factor = |k: usize| if 2 * k == length { 0.0 } else { lifted(k) / length as f64 };
         RowOperators {
             projections: directions.iter().zip(0..).map(position).collect(),
-            grid: super::definition::grid_length(size),
+            grid,
             bins,
             length,
             forward: f32::real_forward(length),
@@ -171,14 +163,14 @@ mod tests {
         let mut geometry = Geometry::half_turn(13, 7, 12);
         geometry.axis.iter_mut().zip(0..).for_each(|(axis, p)| *axis += 0.3 * p as f64);
         let (size, length) = (geometry.size, 30);
-        let scan = LevelScan { geometry: &geometry, bins: 13, size, axis: &geometry.axis, offset: 0 };
+        let form = LevelForm { bins: 13, size, grid: 12, offset: 0, length, axis: geometry.axis.clone() };
         let direction = |angle: &f64| {
             let (sin, cos) = angle.to_radians().sin_cos();
             ProjectionNormal { x: cos, y: -sin }
         };
         let directions: Vec<ProjectionNormal> = geometry.angles.iter().map(direction).collect();
         let rows: Vec<f32> = (0..7 * 13).map(|i| ((i * 31 % 19) as f32 - 9.0) / 9.0).collect();
-        let operators = RowOperators::new(&scan, &directions, length, &vec![1.0; length]);
+        let operators = RowOperators::new(&form, &geometry, &directions, &vec![1.0; length]);
         let got = operators.back_project(&rows);
         let (mut largest, mut worst) = (0f64, 0f64);
         for (place, value) in got.plain.iter().enumerate() {

@@ -1,24 +1,33 @@
 //! Finds slices by the requested method.
 
 use super::conjugate;
+use super::definition::energy;
 use super::method::{Iterations, LeastSquares, SliceMethod};
 use super::noise::noise;
 use super::operators::{ScanLevel, ScanOperators};
 use super::problem::{SliceProblem, SolvedSlice};
 use super::rows::BackProjected;
 use super::torus::TorusMemory;
-use super::variation::{FoundSplit, minimise};
-use std::f64::consts::PI;
+use super::variation::{FoundSplit, SplitForm, minimise};
 
 /// Iterations at a lower resolution.
-const AT_START: usize = 30;
-/// Value below which there is no bound.
-const UNBOUNDED: f32 = -1e30;
+pub const AT_START: usize = 30;
 
 /// Finds the slices of a scan.
 pub struct SliceSolver<'a> {
     operators: &'a ScanOperators,
     request: LeastSquares,
+}
+
+/// What iterations begin with.
+#[derive(Clone, Debug)]
+pub struct SliceStart {
+    /// `A^T d`, on the grid.
+    pub data: Vec<f32>,
+    /// The filtered back projection, on the grid.
+    pub slice: Vec<f32>,
+    /// What iterations depend on; `None` for rows without values.
+    pub form: Option<SplitForm>,
 }
 
 impl<'a> SliceSolver<'a> {
@@ -39,30 +48,30 @@ impl<'a> SliceSolver<'a> {
             }
             _ => self.variation(sinogram, sigma, 0, &mut memory).0,
         };
-        SolvedSlice { slice: margins.crop(found.slice, levels[0].size), ..found }
+        SolvedSlice { slice: margins.crop(found.slice, levels[0].form.size), ..found }
+    }
+
+    /// Returns what iterations at the highest resolution begin with, without a lower one.
+    pub fn start(&self, sinogram: &[f32]) -> SliceStart {
+        let sigma = noise(sinogram, self.operators.bins);
+        let SliceProblem { level, data, start, scale, .. } = self.problem(&self.operators.levels[0], sinogram, sigma);
+        SliceStart { form: SplitForm::new(level, &self.request, &scale), data, slice: start }
     }
 
     /// Returns the problem of a sinogram with bins of a level.
     fn problem(&self, level: &'a ScanLevel, sinogram: &[f32], sigma: f64) -> SliceProblem<'a> {
         let BackProjected { plain, filtered: mut start } = level.rows.back_project(sinogram);
         level.keep_disc(&mut start);
-        let pixels = level.pixels.max(1) as f64;
-        let (sum, squares) = start.iter().fold((0.0, 0.0), |(sum, squares), value| {
+        let sums = start.iter().fold([0.0; 2], |[sum, squares], value| {
             let value = f64::from(*value);
-            (sum + value, squares + value * value)
+            [sum + value, squares + value * value]
         });
-        let variance = squares / pixels - (sum / pixels).powi(2);
-        // filtered back projection turns noise into this variance
-        let projections = self.operators.projections as f64;
-        let of_noise = PI.powi(2) * sigma * sigma / 12.0 / projections;
         SliceProblem {
             data: plain,
             start,
-            energy: sinogram.iter().map(|value| f64::from(*value).powi(2)).sum(),
+            energy: energy(sinogram),
             sigma,
-            contrast: (variance - of_noise).max(0.1 * variance).sqrt(),
-            lambda: self.request.strength * sigma * projections.sqrt() * level.growth(),
-            low: if self.request.non_negative { 0.0 } else { UNBOUNDED },
+            scale: level.scale(&self.request, self.operators.projections, sigma, sums),
             level,
         }
     }
@@ -85,7 +94,7 @@ impl<'a> SliceSolver<'a> {
         let (start, multipliers) = match begun {
             None => (problem.start.clone(), None),
             Some(FoundSplit { slice, multipliers }) => {
-                let side = problem.level.grid / 2;
+                let side = problem.level.form.grid / 2;
                 // a pixel of half the size has half the line integral
                 let slice = doubled(&slice, side).iter().map(|value| 0.5 * value).collect();
                 (slice, Some(multipliers.map(|plane| doubled(&plane, side))))

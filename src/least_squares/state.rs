@@ -6,7 +6,7 @@
 use std::ops::Range;
 
 /// How gradients are shrunk and values are clipped.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub struct SplitBounds {
     /// Length that gradients lose.
     pub tau: f32,
@@ -16,14 +16,12 @@ pub struct SplitBounds {
     pub low: f32,
 }
 
-/// Weights of an iteration.
-#[derive(Clone, Copy, Debug)]
+/// Weights of what is split off.
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub struct SplitWeights {
     /// Of the gradient, and of the bounds.
-    pub rho: f32,
-    pub nu: f32,
-    /// Over-relaxation.
-    pub relax: f32,
+    pub rho: f64,
+    pub nu: f64,
 }
 
 /// Images of `side x side` pixels.
@@ -113,6 +111,7 @@ impl SplitState {
         out: &mut [f32],
     ) {
         let side = self.side;
+        let (rho, nu) = (weights.rho as f32, weights.nu as f32);
         let [along_x, along_y] = &self.gradient;
         // z - u - grad f of a row
         let difference = |y: usize, to: &mut [[f32; 2]]| {
@@ -140,7 +139,7 @@ impl SplitState {
                 let divergence = left - row[x][0] + above[x][1] - row[x][1];
                 let t = bounded[x];
                 let v = if inside.contains(&x) { t.max(bounds.low) } else { 0.0 };
-                *out = data[at + x] - projected[x] + weights.rho * divergence + weights.nu * (2.0 * v - t - slice[x]);
+                *out = data[at + x] - projected[x] + rho * divergence + nu * (2.0 * v - t - slice[x]);
             }
             std::mem::swap(&mut above, &mut row);
         }
@@ -153,11 +152,11 @@ impl SplitState {
         length: f32,
         direction: &[f32],
         projected: &[f32],
-        weights: SplitWeights,
+        relax: f32,
         bounds: &SplitBounds,
         disc: &[Range<usize>],
     ) -> f64 {
-        let (side, relax) = (self.side, weights.relax);
+        let side = self.side;
         let mut change = 0.0;
         for (y, inside) in disc.iter().enumerate() {
             let row = y * side..(y + 1) * side;

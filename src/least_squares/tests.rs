@@ -2,9 +2,9 @@
 
 use super::operators::ScanOperators;
 use super::torus::TorusMemory;
-use super::{Iterations, LeastSquares, SliceMethod, SliceSolver, dirichlet, grid_length, noise, row_length};
-use crate::geometry::Geometry;
-use crate::spectrum::{Filter, spectrum};
+use super::{Iterations, LeastSquares, SliceMethod, SliceSolver, dirichlet, grid_length, noise};
+use crate::geometry::{Geometry, GridSides};
+use crate::spectrum::{Filter, padded_length, spectrum};
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use rand_distr::{Distribution, Normal};
@@ -31,7 +31,7 @@ impl Explicit {
         geometry.angles.iter_mut().for_each(|angle| *angle = random.random_range(0.0..180.0));
         geometry.angles.sort_by(f64::total_cmp);
         geometry.axis.iter_mut().for_each(|axis| *axis = 19.3 + random.random_range(-1.0..1.0));
-        let length = row_length(BINS);
+        let length = padded_length(BINS);
         let mut matrix = vec![];
         for p in 0..projections {
             let positions: Vec<f64> = (0..SIZE * SIZE)
@@ -82,7 +82,7 @@ impl Explicit {
     }
 
     fn operators(&self) -> ScanOperators {
-        ScanOperators::new(&self.geometry, |length| spectrum(Filter::Ramp, 1.0, length))
+        ScanOperators::new(&self.geometry, GridSides::Thirds, |length| spectrum(Filter::Ramp, 1.0, length))
     }
 }
 
@@ -178,7 +178,7 @@ fn worst(got: impl IntoIterator<Item = f64>, want: &[f64]) -> f64 {
 fn projecting_and_back_projecting_is_the_convolution() {
     let mut random = ChaCha8Rng::seed_from_u64(1);
     let scan = Explicit::new(17, &mut random);
-    assert_eq!(grid_length(SIZE), SIZE);
+    assert_eq!(grid_length(SIZE, GridSides::Thirds), SIZE);
     let operators = scan.operators();
     let slice: Vec<f32> = (0..SIZE * SIZE).map(|_| random.random_range(-1.0..1.0)).collect();
     let exact: Vec<f64> = slice.iter().map(|value| f64::from(*value)).collect();
@@ -198,7 +198,7 @@ fn tikhonov_finds_the_minimum() {
     let got = SliceSolver::new(&operators, request(SliceMethod::Tikhonov, 60)).solve(&sinogram);
     // lambda and the contrast as the page defines them
     let sigma = noise(&sinogram, BINS);
-    assert!((sigma - got.sigma).abs() < 1e-12);
+    assert!((sigma - got.outcome.sigma).abs() < 1e-12);
     let contrast = contrast_of(&scan, &operators, &sinogram);
     let mu = sigma * (25.0 * SIZE as f64 / 200.0).sqrt() / contrast;
     let mut matrix = scan.normal.clone();
@@ -247,7 +247,7 @@ fn cgls_ends_when_rows_contradict_each_other() {
         let request = LeastSquares { iterations, ..request(SliceMethod::Cgls, 1) };
         let got = SliceSolver::new(&scan.operators(), request).solve(&sinogram);
         let error = |&pixel: &usize| (f64::from(got.slice[pixel]) - slice[pixel]).powi(2);
-        (got.iterations, got.converged, scan.disc.iter().map(error).sum::<f64>().sqrt())
+        (got.outcome.iterations, got.outcome.converged, scan.disc.iter().map(error).sum::<f64>().sqrt())
     };
     let (iterations, converged, error) = solve(Iterations::Auto);
     let (_, _, later) = solve(Iterations::Exactly(100));
@@ -315,13 +315,13 @@ fn tv_reaches_the_least_objective() {
     let reached = scan.objective(&slice, &sinogram, lambda);
     assert!((reached / least - 1.0).abs() < 1e-3, "{reached} {least}");
     // what the solver reports is the objective of its slice
-    assert!((got.objective / reached - 1.0).abs() < 1e-3, "{} {reached}", got.objective);
+    assert!((got.outcome.objective / reached - 1.0).abs() < 1e-3, "{} {reached}", got.outcome.objective);
 }
 
 #[test]
 fn a_slice_of_nothing_is_nothing() {
     let geometry = Geometry::half_turn(BINS, 10, 24);
-    let operators = ScanOperators::new(&geometry, |length| spectrum(Filter::Ramp, 1.0, length));
+    let operators = ScanOperators::new(&geometry, GridSides::Thirds, |length| spectrum(Filter::Ramp, 1.0, length));
     for method in [SliceMethod::Tv, SliceMethod::Huber, SliceMethod::Tikhonov, SliceMethod::Cgls] {
         let got = SliceSolver::new(&operators, request(method, 5)).solve(&vec![0.0; 10 * BINS]);
         assert_eq!(got.slice, vec![0.0; 24 * 24], "{method}");

@@ -13,7 +13,10 @@ mod text;
 mod tune;
 mod verdict;
 
-pub use bench::{Bench, BenchRow, KernelTiming, TimingOptions, bench_plot, bench_table};
+pub use bench::{
+    Bench, BenchRow, IterationTiming, KernelTiming, TimingOptions, bench_plot, bench_table, iteration_text,
+    time_iterations,
+};
 pub use doctor::{
     DOCTOR_BINS, DOCTOR_PROBLEMS, Diagnosis, Finding, QUICK_DOCTOR_BINS, QUICK_DOCTOR_PROBLEMS, examine_rows,
 };

@@ -30,6 +30,7 @@ mod row_correction;
 mod row_operation;
 mod samples;
 mod sinograms;
+mod split;
 mod transposed_medians;
 mod wavelet;
 
@@ -54,6 +55,9 @@ pub use row_correction::{AirCorrection, DetectorBatch, FieldImages, ProjectionSt
 pub use row_operation::{BatchRows, RowKernel, RowOperation};
 pub use samples::{PieceSize, SampleOrder};
 pub use sinograms::{DeviceValues, SinogramBatch, SinogramShape};
+pub use split::{
+    SliceWeights, SplitEnd, SplitGroups, SplitImages, SplitIteration, SplitObjective, SplitProgress, SplitTables,
+};
 pub use transposed_medians::RunningMedians;
 pub use wavelet::WaveletTransform;
 
@@ -94,6 +98,7 @@ operations! {
     polynomials,
     fits,
     wavelet,
+    split,
 }
 
 /// Returns every file of `cl/` with the files that must precede it, in an order in which they can be included.

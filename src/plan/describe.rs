@@ -24,9 +24,14 @@ impl Plan {
         lines.push(("steps run on", self.of_steps(job, scan)));
         lines.extend(self.of_chunks(job, scan));
         lines.extend(self.of_memory(scan));
-        lines.extend(job.recipe.solver.as_ref().zip(self.solver).map(|(request, SolverMemory { at_once, bytes })| {
-            ("least squares", format!("{request}; up to {at_once} slices at a time, {} of host memory", human(bytes)))
-        }));
+        lines.extend(job.recipe.solver.as_ref().zip(self.solver.as_ref()).map(
+            |(request, SolverMemory { at_once, bytes, .. })| {
+                (
+                    "least squares",
+                    format!("{request}; up to {at_once} slices at a time, {} of host memory", human(*bytes)),
+                )
+            },
+        ));
         lines.push(("work", self.work(job, scan, facts)));
         lines.extend(self.notes.iter().map(|note| ("note", note.clone())));
         lines.iter().map(|(name, value)| format!("{name:<16}{}\n", visible(value))).collect()
@@ -34,12 +39,13 @@ impl Plan {
 
     /// Returns where the steps of the run are done, as text.
     fn of_steps(&self, job: &Job, scan: &Scan) -> String {
-        let StepBackends { rows, images, sinograms, slices } = self.steps;
+        let StepBackends { rows, images, sinograms, slices, solver } = self.steps;
         let steps = [
             ("rows", rows, true),
             ("images", images, scan.samples.blocks.is_some()),
             ("stripes", sinograms, !job.recipe.steps.stripes.is_empty()),
             ("slices", slices, true),
+            ("least squares", solver, job.recipe.solver.is_some()),
         ];
         let of = |backend| match backend {
             StepBackend::Device => "device",

@@ -16,6 +16,7 @@ pub use planning::Plan;
 pub use request::{Avoid, Bytes, Memory, PIECES, Pieces, Refused, Request, WRITTEN_PIECES};
 pub use scan::{HeldByHost, SampleShape, Scan, StackShape, binned};
 pub use sizes::encoded_sample;
+pub use solver_memory::SolverMemory;
 
 #[cfg(test)]
 mod tests;

@@ -129,7 +129,7 @@ impl Plan {
             blocks: sizes.corrected(cut, pieces.read, chunk as usize),
             device_bytes: sizes.buffers(cut, there),
             host_bytes,
-            solver: sizes.solver(),
+            solver: sizes.solver.clone(),
             spec: chosen.spec.clone(),
             notes,
         };

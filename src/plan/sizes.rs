@@ -5,15 +5,15 @@ use super::kernel_choice::Chosen;
 use super::kernel_memory::KernelMemory;
 use super::request::{Bytes, OnDevice, PIECES, Pieces, Request, WRITTEN_PIECES, largest, sum};
 use super::scan::SampleShape;
-use super::solver_memory::{SolverMemory, solved_side};
+use super::solver_memory::SolverMemory;
 use crate::error::Result;
 use crate::facts::DeviceKind;
 use crate::geometry::Cut;
 use crate::kernel::{RowFilter, StepBackend, StepBackends, StepTarget};
-use crate::operations::EncodedSample;
+use crate::least_squares::LeastSquares;
 use crate::operations::{
-    BlockCorrector, BlockPlace, BlockShape, ImagesTarget, RowBlocks, RowExtender, SinogramShape, SliceCounter,
-    SliceEncoder,
+    BlockCorrector, BlockPlace, BlockShape, EncodedSample, ImagesTarget, RowBlocks, RowExtender, SinogramShape,
+    SliceCounter, SliceEncoder,
 };
 use crate::sink::Dtype;
 use crate::units::human;
@@ -74,7 +74,7 @@ pub(super) struct Sizes<'a> {
     /// Number of sinograms and slices that host memory holds in each direction.
     of_host: u64,
     /// Memory of least squares, if these find the slices.
-    solver: Option<SolverMemory>,
+    pub solver: Option<SolverMemory>,
 }
 
 /// Numbers of slices in chunks and pieces, and the bytes of pieces.
@@ -127,9 +127,9 @@ impl<'a> Sizes<'a> {
             solver: None,
         };
         let mut host = sizes.left_on_host()?;
-        let solver = |solver| SolverMemory::new(solved_side(&solver, &request.scan.geometry), pass as usize, host);
-        sizes.solver = request.recipe.solver.map(solver).transpose()?;
-        host -= sizes.solver.map_or(0, |solver| solver.bytes);
+        let solver = |of: &LeastSquares| SolverMemory::new(request, of, backends.solver, pass as usize, host);
+        sizes.solver = request.recipe.solver.as_ref().map(solver).transpose()?;
+        host -= sizes.solver.as_ref().map_or(0, |solver| solver.bytes);
         sizes.host = host;
         if kept == Kept::ByHost && sizes.kept_bytes(sizes.uncut()) > host / 2 {
             return Err(PlanDeviceError::NoMemoryForBlock.into());
@@ -180,11 +180,6 @@ impl<'a> Sizes<'a> {
             .ok_or_else(|| PlanFlagError::NoMemoryForSteps { memory: human(memory.host), held: human(held) }.into())
     }
 
-    /// Returns the memory of least squares, if these find the slices.
-    pub fn solver(&self) -> Option<SolverMemory> {
-        self.solver
-    }
-
     fn uncut(&self) -> Cut {
         Cut::whole(&self.request.scan.geometry)
     }
@@ -193,7 +188,7 @@ impl<'a> Sizes<'a> {
     /// The host does not get back what a device has corrected.
     pub fn steps(&self, cut: Cut) -> StepBackends {
         let Request { recipe, scan, facts, keeps_values, histogram, .. } = *self.request;
-        let StepBackends { rows, images, sinograms, slices } = self.backends;
+        let StepBackends { rows, images, sinograms, slices, .. } = self.backends;
         let whole = cut == self.uncut();
         let stripes = !recipe.steps.stripes.is_empty();
         let on_device = |backend, possible| if possible { backend } else { StepBackend::Host };
@@ -213,7 +208,8 @@ impl<'a> Sizes<'a> {
         let finishes = recipe.slice.pixel_size.is_some() || recipe.values.mask.is_some();
         let in_place = dtype == Dtype::F32 && finishes;
         let slices = on_device(slices, whole && (encodes && !kept || in_place));
-        StepBackends { rows, images, sinograms, slices }
+        let solver = self.solver.as_ref().map_or(StepBackend::Host, SolverMemory::place);
+        StepBackends { rows, images, sinograms, slices, solver }
     }
 
     /// Reports whether the device is able to count values, and may.
@@ -419,6 +415,7 @@ impl<'a> Sizes<'a> {
             Bytes { what: "slices", bytes: there.slices * self.out_band(cut) },
             Bytes { what: "histograms", bytes: self.of_histograms(cut, there) },
             Bytes { what: "encoded slices", bytes: self.of_encoding(cut, there) },
+            Bytes { what: "least squares", bytes: self.solver.as_ref().map_or(0, |solver| solver.device_bytes) },
         ];
         first.into_iter().chain(memory.buffers(cut)).chain(self.of_steps(cut, there)).collect()
     }

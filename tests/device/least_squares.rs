@@ -2,6 +2,13 @@
 
 use crate::support::cli::{Lab, Pages};
 use fbp::compare::images;
+use fbp::device::{Session, enumerate};
+use fbp::geometry::{Geometry, GridSides};
+use fbp::least_squares::{Iterations, LeastSquares, ScanOperators, SliceMethod, SliceSolver, energy, noise};
+use fbp::profile::ProfileStore;
+use fbp::solver::{DeviceSolver, RowScale, SolverForm, SolverStart};
+use fbp::spectrum::{Filter, spectrum};
+use opencl3::memory::CL_MEM_READ_WRITE;
 use std::fs;
 
 const SIZE: usize = 96;
@@ -130,6 +137,103 @@ fn what_does_not_fit_is_refused() {
         3,
         &["cuts the sample off", "--interior", "--method fbp"],
     );
+}
+
+/// A device finds the slices that the host finds, with the same bytes in a region and however many are searched together.
+#[test]
+fn devices_find_the_slices_of_the_host() {
+    let lab = Lab::new();
+    lab.profile_with_steps("device.toml", "");
+    lab.ok(&format!(
+        "phantom --kind asymmetric --size {SIZE} --projections 24 --slices 3 --noise 0.4 --center 48.7 --output sinos --truth \
+         truth.tif"
+    ));
+    let truth = lab.read("truth.tif");
+    for method in ["tv", "huber"] {
+        let common = format!("{FLAGS} --method {method} --iterations 40");
+        let host = lab.slices(&format!("{common} --profile cpu"), &format!("{method}-host"));
+        let flags = format!("{common} --profile device.toml");
+        let device = lab.slices(&flags, &format!("{method}-device"));
+        for (a, b) in host.pages.iter().zip(&device.pages) {
+            let difference = images(SIZE, SIZE, None, a, b).unwrap().nrmse;
+            assert!(difference < 1e-2, "{method}: {difference:e}");
+        }
+        let [of_host, of_device] = [&host, &device].map(|slices| error(slices, &truth));
+        assert!((of_device / of_host - 1.0).abs() < 1e-2, "{method}: {of_host} {of_device}");
+        let one = lab.slices(&format!("{flags} --slices-per-pass 1"), &format!("{method}-one"));
+        assert!(one == device);
+        let region = lab.slices(&format!("{flags} --roi 10,20,30,40"), &format!("{method}-region"));
+        for (slice, region) in device.pages.iter().zip(&region.pages) {
+            let crop: Vec<f32> = (20..60).flat_map(|y| &slice[y * SIZE + 10..y * SIZE + 40]).copied().collect();
+            assert!(*region == crop);
+        }
+    }
+    let (plan, _) = lab.ok(&format!("reconstruct {FLAGS} --method tv --profile device.toml --output none --dry-run"));
+    let steps = plan.lines().find(|line| line.starts_with("steps run on")).unwrap();
+    assert!(steps.contains("least squares on the device"), "{steps}");
+    // the JSON report says the same of both
+    let report = |profile: &str| {
+        lab.ok(&format!(
+            "reconstruct -q {FLAGS} --method tv --profile {profile} --output {profile}-auto --report \
+             {profile}.json"
+        ));
+        let report: serde_json::Value = serde_json::from_str(&lab.read_text(&format!("{profile}.json"))).unwrap();
+        report["solver"].clone()
+    };
+    let [host, device] = ["cpu", "device.toml"].map(report);
+    let number = |of: &serde_json::Value, key: &str| of[key][1].as_f64().unwrap();
+    assert_eq!(number(&host, "sigma"), number(&device, "sigma"));
+    // their grids differ, of 96 and 128 pixels, and with them their preconditioners
+    assert!((number(&host, "iterations") / number(&device, "iterations") - 1.0).abs() < 0.2, "{host} {device}");
+    let objective = number(&device, "objective") / number(&host, "objective");
+    assert!((objective - 1.0).abs() < 1e-2, "{objective}");
+}
+
+/// The iterations on a device against those of the host on the same grids, over two resolutions.
+#[test]
+fn iterations_on_a_device_are_those_of_the_host() {
+    let (size, bins, projections) = (520, 520, 24);
+    let mut scan = Geometry::half_turn(bins, projections, size);
+    scan.axis.iter_mut().zip(0..).for_each(|(axis, p)| *axis += 0.3 * p as f64 - 2.0);
+    let row = |i: usize| {
+        let t = (i % bins) as f64 - 240.0;
+        ((150f64.powi(2) - t * t).max(0.0).sqrt() + ((i * 7919 % 1009) as f64 / 1009.0 - 0.5) * 8.0) as f32
+    };
+    let sinogram: Vec<f32> = (0..projections * bins).map(row).collect();
+    let request = LeastSquares {
+        method: SliceMethod::Tv,
+        strength: 1.0,
+        iterations: Iterations::Exactly(9),
+        tolerance: 0.0,
+        non_negative: true,
+        huber: 0.05,
+        interior: false,
+    };
+    let filter = |length: usize| spectrum(Filter::Ramp, 1.0, length);
+    let operators = ScanOperators::new(&scan, GridSides::PowersOfTwo, filter);
+    let want = SliceSolver::new(&operators, request).solve(&sinogram);
+
+    let session = Session::open(&enumerate().unwrap()[0]).unwrap();
+    let profile = ProfileStore::load().unwrap().for_device(None, &session.facts).unwrap().profile;
+    let form = SolverForm::new(&profile, &request, &scan, &session.facts).unwrap();
+    let start = SolverStart { request, slices: 2, filter: &filter };
+    let mut solver = DeviceSolver::new(&session, &scan, &form, start).unwrap();
+    let mut rows = session.buffer(3 * sinogram.len(), CL_MEM_READ_WRITE, "rows").unwrap();
+    session.write(&mut rows, &sinogram.repeat(3), "rows").unwrap();
+    let slices = session.buffer(3 * size * size, CL_MEM_READ_WRITE, "slices").unwrap();
+    let scale = RowScale { sigma: noise(&sinogram, bins), energy: energy(&sinogram) };
+    let found = solver.run(&session, &rows, &slices, &[scale; 3]).unwrap();
+    let mut got = vec![0f32; 3 * size * size];
+    session.read(&slices, &mut got, "slices").unwrap();
+    let largest = want.slice.iter().fold(0f32, |most, value| most.max(*value));
+    let error = got.iter().zip(&want.slice).fold(0f32, |most, (a, b)| most.max((a - b).abs())) / largest;
+    assert!(error < 1e-3, "{error:e}");
+    assert!(got.chunks_exact(size * size).all(|slice| slice == &got[..size * size]));
+    for of in found {
+        assert_eq!((of.iterations, of.sigma), (9, want.outcome.sigma));
+        assert!((of.objective / want.outcome.objective - 1.0).abs() < 1e-3, "{of:?} {:?}", want.outcome);
+        assert!((of.change / want.outcome.change - 1.0).abs() < 1e-2, "{of:?} {:?}", want.outcome);
+    }
 }
 
 /// Of a sample that is wider than the detector, the same region is nearer to the truth than by filtered back projection, and is

@@ -5,7 +5,7 @@ use crate::engine::{ReadyDevice, Source};
 use crate::error::Result;
 use crate::facts::DeviceKind;
 use crate::job::Job;
-use crate::kernel::{Interpolation, Mode};
+use crate::kernel::{Interpolation, Mode, StepBackend};
 use crate::report::{Reporter, readable};
 
 /// Estimated time of a run in seconds above which the user is warned.
@@ -62,8 +62,9 @@ fn timed(source: &Source, device: &mut ReadyDevice, slices: usize) -> Result<Opt
     }
     let (_, seconds) = device.engine.timed_slice(source, source.scan.slices[0])?;
     if seconds.solver > 0.0 {
-        // a slice in each thread
-        return Ok(Some(pass.min(rayon::current_num_threads()) as f64 / seconds.solver));
+        // on the host, a slice in each thread
+        let at_once = if device.plan.steps.solver == StepBackend::Host { rayon::current_num_threads() } else { 1 };
+        return Ok(Some(pass.min(at_once) as f64 / seconds.solver));
     }
     // steps run in parallel with the other stages
     let seconds = (seconds.filter + seconds.back_projection).max(seconds.steps);

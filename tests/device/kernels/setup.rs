@@ -188,7 +188,6 @@ pub fn reconstruct_cut(
         ahead: 0,
         cut,
         solver: None,
-        solved_at_once: 0,
     };
     with_session(found, |session| {
         let mut engine = match by {
