@@ -1,6 +1,6 @@
 //! What a fuzzer starts from and what it found: an error or none, but soon, and no panic.
 
-#[path = "../../fuzz/entries.rs"]
+#[path = "../../fuzz/src/entries.rs"]
 mod entries;
 
 use fbp::error::Result;
@@ -39,16 +39,9 @@ fn replay(directory: &str, entry: fn(&[u8]) -> Result<()>) {
 
 #[test]
 fn seeds_and_findings_of_the_fuzzer() {
-    replay("fuzz/corpus/tiff", entries::tiff);
-    replay("fuzz/corpus/edf", entries::edf);
-    replay("fuzz/corpus/raw", entries::raw);
-    replay("fuzz/corpus/zarr", entries::zarr);
-    replay("fuzz/corpus/chunk", entries::chunk);
-    replay("fuzz/corpus/index", entries::index);
-    replay("fuzz/corpus/run", entries::run);
-    replay("fuzz/corpus/angles", entries::angles);
-    replay("fuzz/corpus/output", entries::output);
-    replay("fuzz/corpus/profile", entries::profile);
+    for (name, entry) in entries::ALL {
+        replay(&format!("fuzz/corpus/{name}"), entry);
+    }
     replay("configs", entries::profile);
     replay("configs/runs", entries::run);
 }

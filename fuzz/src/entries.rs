@@ -17,6 +17,22 @@ use std::io::Write;
 use std::sync::atomic::AtomicBool;
 use tempfile::{Builder, NamedTempFile};
 
+type Entry = fn(&[u8]) -> Result<()>;
+
+/// Every entry with its name, which is that of its seeds in `fuzz/corpus`.
+pub const ALL: [(&str, Entry); 10] = [
+    ("tiff", tiff),
+    ("edf", edf),
+    ("raw", raw),
+    ("zarr", zarr),
+    ("chunk", chunk),
+    ("index", index),
+    ("profile", profile),
+    ("run", run),
+    ("angles", angles),
+    ("output", output),
+];
+
 /// Values that are read from one page at most.
 const VALUES: usize = 1 << 20;
 
