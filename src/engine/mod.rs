@@ -5,6 +5,7 @@ mod chunks;
 mod corrected_rows;
 mod devices;
 mod errors;
+mod examination;
 mod finish;
 mod levels;
 mod pages;
