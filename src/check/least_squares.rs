@@ -24,7 +24,9 @@ const ANEW: usize = 3;
 /// # Errors
 /// Errors of the device.
 pub(super) fn least_squares(session: &Session) -> Result<f64> {
-    let scan = Geometry::half_turn(SIZE, PROJECTIONS, SIZE);
+    let mut scan = Geometry::half_turn(SIZE, PROJECTIONS, SIZE);
+    // whose mirror image has other angles
+    scan.angles.iter_mut().for_each(|angle| *angle *= 0.8);
     let operators = ScanOperators::new(&scan, GridSides::PowersOfTwo, |length| spectrum(Filter::Ramp, 1.0, length));
     let radius = 0.3 * SIZE as f64;
     let row = |i: usize| {

@@ -113,7 +113,7 @@ mod tests {
     fn chunks_are_those_of_sorted_sums() {
         let mut random = ChaCha8Rng::seed_from_u64(7);
         for count in [0, 1, 7, 8, 9, 100, 101] {
-            let value = |_| -> [f64; 2] { [0, 1].map(|_| StandardNormal.sample(&mut random)).map(|v: f64| v.round()) };
+            let value = |_| -> [f64; 2] { [0, 1].map(|_| StandardNormal.sample(&mut random)).map(|v: f64| v.round() + 0.0) };
             let mut got: Vec<[f64; 2]> = (0..count).map(value).collect();
             let mut want = got.clone();
             divide(&mut got, 8);
