@@ -208,7 +208,7 @@ impl Reconstruction<'_> {
             .shared(&scan.run_slices)
             .with_run_file(record::run_file_of(self.flags, job, scan.center)?);
         let record = Record::begin(self, &devices, &mut lock, &identity, &axis)?;
-        let wanted = Wanted::by(&job.execution);
+        let wanted = Wanted::by(job);
         let overview = Overview::new(wanted, scan.slices.clone(), scan.geometry.roi, &finish);
         let (mut kept, mut counts) = (Vec::new(), Counts::default());
         let outcome = (|| {
