@@ -13,14 +13,17 @@ const CUT_OFF: f64 = 0.1;
 
 /// The examination of rows for least squares.
 pub(super) struct RowExamination {
-    pub request: LeastSquares,
-    pub projections: usize,
-    pub bins: usize,
+    request: LeastSquares,
+    projections: usize,
+    bins: usize,
+    /// Weights of the projections, if they differ.
+    weights: Option<Vec<f64>>,
 }
 
 impl RowExamination {
     pub fn new(request: LeastSquares, geometry: &Geometry) -> RowExamination {
-        RowExamination { request, projections: geometry.projections(), bins: geometry.bins }
+        let weights = geometry.misfit_weights.clone();
+        RowExamination { request, projections: geometry.projections(), bins: geometry.bins, weights }
     }
 
     /// Returns the scales of the first `count` sinograms of a buffer, by several threads.
@@ -29,7 +32,7 @@ impl RowExamination {
     /// Those of [`expect_whole`](Self::expect_whole), and of the device.
     pub fn scales(&self, session: &Session, rows: &Buffer<f32>, count: usize) -> Result<Vec<RowScale>> {
         self.of_sinograms(session, rows, count, |sinogram| {
-            self.expect_whole(sinogram).map(|()| RowScale::of(sinogram, self.bins))
+            self.expect_whole(sinogram).map(|()| RowScale::of(sinogram, self.bins, self.weights.as_deref()))
         })
     }
 

@@ -24,6 +24,12 @@ pub fn noise(rows: &[f32], bins: usize) -> f64 {
     found.reduce(f64::min).unwrap_or(0.0).max(LEAST * f64::from(largest))
 }
 
+/// Returns the standard deviation of white noise in rows of `bins` values that have nothing to do with each other, by sixth
+/// differences along them.
+pub fn noise_along(rows: &[f32], bins: usize) -> f64 {
+    deviation(rows, bins, &ORDERS[0]).unwrap_or(0.0)
+}
+
 /// Returns the root of the mean variance by differences of some orders, which medians tell in classes of their values' sums;
 /// bins without signal, where differences are 0, do not count.
 fn deviation(rows: &[f32], bins: usize, orders: &[usize; 2]) -> Option<f64> {
@@ -113,7 +119,8 @@ mod tests {
     fn chunks_are_those_of_sorted_sums() {
         let mut random = ChaCha8Rng::seed_from_u64(7);
         for count in [0, 1, 7, 8, 9, 100, 101] {
-            let value = |_| -> [f64; 2] { [0, 1].map(|_| StandardNormal.sample(&mut random)).map(|v: f64| v.round() + 0.0) };
+            let value =
+                |_| -> [f64; 2] { [0, 1].map(|_| StandardNormal.sample(&mut random)).map(|v: f64| v.round() + 0.0) };
             let mut got: Vec<[f64; 2]> = (0..count).map(value).collect();
             let mut want = got.clone();
             divide(&mut got, 8);

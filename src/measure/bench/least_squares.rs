@@ -3,7 +3,9 @@
 use crate::device::Session;
 use crate::error::Result;
 use crate::geometry::{Geometry, GridSides};
-use crate::least_squares::{Iterations, LeastSquares, RELAX, ScanOperators, SliceMethod, SliceSolver, is_anew};
+use crate::least_squares::{
+    Iterations, LeastSquares, ProjectionWeights, RELAX, ScanOperators, SliceMethod, SliceSolver, is_anew,
+};
 use crate::operations::{SplitEnd, SplitGroups, SplitImages, SplitIteration};
 use crate::profile::Throughput;
 use crate::solver::{slice_weights, split_images};
@@ -71,6 +73,7 @@ pub fn time_iterations(
         non_negative: true,
         huber: 0.05,
         interior: false,
+        weights: ProjectionWeights::Uniform,
     };
     let sinogram: Vec<f32> = (0..PROJECTIONS * size).map(|i| crate::check::noise(i) as f32).collect();
     let start = SliceSolver::new(&operators, request).start(&sinogram);
