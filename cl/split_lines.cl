@@ -96,7 +96,7 @@ void transform_split_columns(__global float2 *restrict spectra, __global const f
             sum += scale * squares * factor * (float2)(1.0f, factor * (of_gradient + own.bounds));
             v[n] *= scale * factor;
 #else
-            const float factor = response[x * LENGTH + min(y, LENGTH - y)];
+            const float factor = response[x * LENGTH + y];
             sum.x += factor * squares;
             v[n] *= factor;
 #endif

@@ -21,11 +21,6 @@ messages! {
     }
 }
 
-/// Number of rows that a search samples, spread over the rows of the run; fewer if their sinograms exceed [`VALUES`].
-const ROWS: usize = 8;
-/// Largest number of values of all sampled sinograms together, unless one alone has more.
-const VALUES: usize = 1 << 26;
-
 /// Smallest tilt, in standard deviations, from which the projections are rotated until the axis is upright.
 const SUSPECTED: f64 = 2.0;
 /// Largest number of rotations that are tried.
@@ -298,10 +293,7 @@ pub fn of_ends([first, last]: [f64; 2], [bins, rows]: [usize; 2]) -> [f64; 2] {
 
 /// Reads the rows for a search from an open input and corrects them, but leaves their stripes.
 pub fn sample_of(source: &Source, job: &Job, reporter: &Reporter) -> Result<Sampled> {
-    let slices = &source.scan.run_slices;
-    let count = ROWS.min(VALUES / source.rows().sinogram_len().max(1)).clamp(1, slices.len());
-    let rows: Vec<usize> = (0..count).map(|i| slices[(2 * i + 1) * slices.len() / (2 * count)]).collect();
-    sample_rows(source, job, rows, reporter)
+    sample_rows(source, job, source.sampled_rows(), reporter)
 }
 
 /// Reads these rows as [`sample_of`] does.

@@ -3,6 +3,7 @@
 use crate::cli::{InputArgs, ReconstructArgs, ScanArgs, Text};
 use crate::device::DeviceList;
 use crate::error::{Result, messages};
+use crate::least_squares::ProjectionWeights;
 use crate::memory;
 use crate::recipe::{Span, parse_size, parse_time};
 use crate::report::Messages;
@@ -82,6 +83,9 @@ pub struct Files {
     pub angles: Option<PathBuf>,
     /// Text file with one shift of the axis a line.
     pub center_shifts: Option<PathBuf>,
+    /// Text file with the weight of a projection on each line.
+    #[serde(default)]
+    pub weights: Option<PathBuf>,
     /// Run file.
     pub config: Option<PathBuf>,
 }
@@ -112,6 +116,7 @@ impl Files {
             },
             angles: scan.angles.clone(),
             center_shifts: scan.center_shifts.clone(),
+            weights: None,
             config: None,
         }
     }
@@ -120,7 +125,7 @@ impl Files {
     pub fn all(&self) -> impl Iterator<Item = &Path> {
         let StackPaths { data, flats, flats2, darks, order_by: _ } = &self.stacks;
         let stacks = [Some(data), flats.as_ref(), flats2.as_ref(), darks.as_ref()];
-        let texts = [&self.angles, &self.center_shifts, &self.config];
+        let texts = [&self.angles, &self.center_shifts, &self.weights, &self.config];
         let stacks = stacks.into_iter().flatten().map(|spec| list_file(spec).unwrap_or(Path::new(spec)));
         stacks.chain(texts.into_iter().flatten().map(PathBuf::as_path))
     }
@@ -135,8 +140,13 @@ impl Execution {
         let text = |value: &Option<Text>| value.as_ref().map(|text| text.0.clone());
         let size = |value: &Option<Text>, flag: &str| text(value).map(|text| parse_size(&text, flag)).transpose();
         let shard = text(&args.shard).map(|t| Shard::parse(&t, |name| std::env::var(name).ok())).transpose()?;
+        let weights = ProjectionWeights::of(args.weights.as_deref());
         let execution = Execution {
-            files: Files { config: args.config.clone(), ..Files::new(&args.input, &args.scan) },
+            files: Files {
+                config: args.config.clone(),
+                weights: args.weights.clone().filter(|_| weights == ProjectionWeights::File),
+                ..Files::new(&args.input, &args.scan)
+            },
             rows: text(&args.rows).map(|t| Span::parse(&t, "--rows")).transpose()?,
             shard,
             devices: text(&args.device).map(|t| DeviceList::parse(&t)).transpose()?.unwrap_or_default(),

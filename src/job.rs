@@ -64,6 +64,11 @@ impl Job {
         })
     }
 
+    /// Returns this job for slices by filtered back projection.
+    pub fn filtered(&self) -> Job {
+        Job { recipe: self.recipe.filtered(), execution: self.execution.clone() }
+    }
+
     /// Returns this job with projections that are rotated by this tilt.
     pub fn tilted(&self, tilt: Option<Tilt>) -> Job {
         Job { recipe: self.recipe.tilted(tilt), execution: self.execution.clone() }

@@ -128,6 +128,7 @@ fn run(found: &FoundDevice, case: &Case) -> Result<(f64, f64), Box<dyn Error>> {
         angles: scan.angles.clone(),
         axis: scan.axis.clone(),
         weights: scan.weights.clone(),
+        misfit_weights: None,
     };
     let number = case.number();
     let (padding, pad) =

@@ -184,6 +184,7 @@ pub fn run(data: &[u8]) -> Result<()> {
         binning: 1,
         angles: Some(even.clone()),
         shifts: Some(even),
+        weights: None,
     };
     let scan = Scan::new(&job, &stack)?;
     finite(&scan.geometry.weights);
@@ -200,8 +201,15 @@ pub fn run(data: &[u8]) -> Result<()> {
 /// A file of angles.
 pub fn angles(data: &[u8]) -> Result<()> {
     let angles = geometry::parse_numbers(text(data)?, "--angles")?;
-    let stack =
-        StackShape { slices: 1, projections: angles.len(), bins: 16, binning: 1, angles: Some(angles), shifts: None };
+    let stack = StackShape {
+        slices: 1,
+        projections: angles.len(),
+        bins: 16,
+        binning: 1,
+        angles: Some(angles),
+        shifts: None,
+        weights: None,
+    };
     thread_local! {
         static JOB: Result<Job> = Job::new(&ReconstructArgs {
             input: InputArgs { sinograms: Some("s".into()), ..Default::default() },

@@ -6,7 +6,9 @@ use crate::error::{Error, Result};
 use crate::facts::DeviceFacts;
 use crate::geometry::{Geometry, GridSides, Roi};
 use crate::kernel::{StepSizes, StepTarget};
-use crate::least_squares::{Iterations, LeastSquares, RELAX, ScanOperators, SliceMethod, SliceSolver};
+use crate::least_squares::{
+    Iterations, LeastSquares, ProjectionWeights, RELAX, ScanOperators, SliceMethod, SliceSolver,
+};
 use crate::operations::{SplitEnd, SplitGroups, SplitIteration};
 use crate::solver::{slice_weights, split_images};
 use crate::spectrum::{Filter, spectrum};
@@ -24,7 +26,9 @@ const ANEW: usize = 3;
 /// # Errors
 /// Errors of the device.
 pub(super) fn least_squares(session: &Session) -> Result<f64> {
-    let scan = Geometry::half_turn(SIZE, PROJECTIONS, SIZE);
+    let mut scan = Geometry::half_turn(SIZE, PROJECTIONS, SIZE);
+    // whose mirror image has other angles
+    scan.angles.iter_mut().for_each(|angle| *angle *= 0.8);
     let operators = ScanOperators::new(&scan, GridSides::PowersOfTwo, |length| spectrum(Filter::Ramp, 1.0, length));
     let radius = 0.3 * SIZE as f64;
     let row = |i: usize| {
@@ -47,6 +51,7 @@ pub(super) fn least_squares(session: &Session) -> Result<f64> {
             non_negative: true,
             huber: 0.05,
             interior: false,
+            weights: ProjectionWeights::Uniform,
         };
         let solver = SliceSolver::new(&operators, request);
         let start = solver.start(&sinogram);

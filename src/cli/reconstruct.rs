@@ -89,6 +89,10 @@ pub struct ReconstructArgs {
     #[arg(long, help_heading = "Least squares")]
     #[serde(skip_serializing_if = "Not::not")]
     pub interior: bool,
+    /// Weights of projections, for uneven exposures: noise takes them from the noise of each, a file has one number per line
+    /// [default: all the same]
+    #[arg(long, value_name = "noise|FILE", help_heading = "Least squares")]
+    pub weights: Option<PathBuf>,
     /// Exclude values below 0 [default: on for tv and huber]
     #[arg(long, overrides_with = "no_non_negative", help_heading = "Least squares")]
     #[serde(skip_serializing_if = "Not::not")]

@@ -41,7 +41,7 @@ pub fn report(args: &ReportArgs, cancelled: &AtomicBool) -> Result<()> {
     if let [first, ..] = gone[..] {
         reporter.note(&format!("warning: {}", ReportWarning::MissingSlices { count: gone.len(), first }));
     }
-    let wanted = Wanted { histogram: true, sections: true, previews: true };
+    let wanted = Wanted::of_page(&job.recipe);
     let finish = Finish::new(&job.recipe, scan.size);
     let overview = Overview::new(wanted, there.clone(), scan.region, &finish).ok_or(CommandFlagError::NoSlices)?;
     overview.add_kept(&there, &target, &run, encoding(&job, record.facts.range), cancelled)?;

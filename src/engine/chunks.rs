@@ -1,8 +1,9 @@
 //! Computation on one device: sinograms in, slices out.
 
 use super::errors::SolverError;
+use super::examination::RowExamination;
 use super::finish::Finish;
-use super::sinograms::SinogramStage;
+use super::sinograms::{ReadySinograms, SinogramStage};
 use super::solver::{SolverCounts, SolverStage};
 use super::source::Source;
 use crate::device::{BackProjector, HostMemory, Resources, Session, SinogramStore, grid_values};
@@ -11,7 +12,7 @@ use crate::feed::{DeviceFeed, FedChunk, FeedPlan, Piece};
 use crate::fft::{FilterSetup, Filtered, RowBatch, RowStage, RowTransform};
 use crate::geometry::{Cut, Geometry};
 use crate::kernel::{KernelSource, KernelSpec, Padding, RowFilter, StepBackend};
-use crate::least_squares::LeastSquares;
+use crate::least_squares::{LeastSquares, RowScale};
 use crate::operations::{EncodedSlices, RowExtender, SliceCounter, SliceCounts, SliceEncoder};
 use crate::plan::{Plan, SolverMemory, encoded_sample};
 use crate::recipe::Recipe;
@@ -70,11 +71,11 @@ impl<'a> Setup<'a> {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct DeviceSeconds {
     pub upload: f64,
-    /// Steps on sinograms before the filter.
+    /// Steps on sinograms before the filter, and the examination of their rows for least squares.
     pub steps: f64,
     pub filter: f64,
     pub back_projection: f64,
-    /// Least squares, by the host.
+    /// Least squares.
     pub solver: f64,
     /// Counting and encoding slices.
     pub finish: f64,
@@ -168,6 +169,8 @@ pub(super) struct DevicePass<'a, Rows> {
     pub slices: &'a Buffer<f32>,
     /// Number of slices of the chunk.
     pub count: usize,
+    /// Scales of the rows, if the device searches the slices.
+    pub scales: &'a [RowScale],
 }
 
 /// Back projection of a part of the scan into a band of the region.
@@ -298,12 +301,16 @@ impl Engine {
                 extender = Some(RowExtender::new(session, field, kernels.group, used.len())?);
             }
         }
-        if !steps.is_empty() || extender.is_some() {
+        let on_device = plan.steps.solver == StepBackend::Device;
+        let examined = recipe.solver.filter(|_| on_device);
+        let examination = examined.map(|request| RowExamination::new(request, &source.scan.geometry));
+        if !steps.is_empty() || extender.is_some() || examination.is_some() {
             self.sinograms = Some(SinogramStage {
                 session: session.beside()?,
                 steps,
                 at_once: plan.stripes_at_once,
                 extender,
+                examination,
                 pass: kernels.group,
                 projections: used.len(),
                 bins: shape.in_slice / used.len().max(1),
@@ -404,7 +411,7 @@ impl Engine {
                 seconds.upload += start.elapsed().as_secs_f64();
                 uploaded = rows;
             }
-            let pass = DevicePass { step: number, rows: &*input, slices: &output.values, count };
+            let pass = DevicePass { step: number, rows: &*input, slices: &output.values, count, scales: &[] };
             seconds = seconds + self.kernels.run_after(session, self.sinograms.as_mut(), pass)?;
             if last {
                 let start = Instant::now();
@@ -444,7 +451,7 @@ impl Engine {
             let complete = (!matches!(piece, Piece::Batch { .. })).then_some(&slices[..]);
             rows.wait(session, &scan, &piece, complete)?;
         }
-        let pass = DevicePass { step: 0, rows: &*sinograms, slices: &output.values, count: 1 };
+        let pass = DevicePass { step: 0, rows: &*sinograms, slices: &output.values, count: 1, scales: &[] };
         let seconds = self.kernels.run_after(session, self.sinograms.as_mut(), pass)?;
         session.download(&output.values, 0, &mut values, "slices")?;
         Ok((values, seconds))
@@ -482,16 +489,18 @@ impl ChunkKernels {
         Ok(began.elapsed().as_secs_f64())
     }
 
-    /// Corrects sinograms, if the device does that, and continues as [`run`](Self::run) does. Returns the seconds of
-    /// both.
+    /// Corrects and examines sinograms, if a stage does that, and continues as [`run`](Self::run) does. Returns the seconds
+    /// of both.
     fn run_after(
         &mut self,
         session: &Session,
         steps: Option<&mut SinogramStage>,
         pass: DevicePass<&Buffer<f32>>,
     ) -> Result<DeviceSeconds> {
-        let steps = steps.map_or(Ok(0.0), |steps| steps.run(pass.rows, pass.count))?;
-        Ok(DeviceSeconds { steps, ..self.run(session, pass, |_| Ok(()))? })
+        let DevicePass { step, rows, slices, count, .. } = pass;
+        let ready = steps.map_or(Ok(ReadySinograms::default()), |steps| steps.run(rows, count))?;
+        let pass = DevicePass { step, rows, slices, count, scales: &ready.scales };
+        Ok(DeviceSeconds { steps: ready.seconds, ..self.run(session, pass, |_| Ok(()))? })
     }
 
     /// Filters a part of the projections of the first `count` slices, back-projects it into a band of them, and waits.
@@ -504,9 +513,9 @@ impl ChunkKernels {
         pass: DevicePass<Rows>,
         filtered: impl FnOnce(Rows) -> Result<()>,
     ) -> Result<DeviceSeconds> {
-        let DevicePass { step, rows, slices, count } = pass;
+        let DevicePass { step, rows, slices, count, scales } = pass;
         if let Some(solver) = &mut self.solver {
-            let solver = solver.run(session, rows.borrow(), slices, count)?;
+            let solver = solver.run(session, rows.borrow(), slices, count, scales)?;
             filtered(rows)?;
             return Ok(DeviceSeconds { solver, ..DeviceSeconds::default() });
         }

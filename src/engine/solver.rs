@@ -1,36 +1,36 @@
 //! Slices by regularised least squares, from the sinograms of a chunk.
 
-use super::errors::CutOffError;
+use super::examination::RowExamination;
 use super::run::some_threads;
 use crate::device::Session;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::geometry::{Geometry, GridSides};
-use crate::least_squares::{
-    LeastSquares, ScanOperators, SliceOutcome, SliceSolver, SolvedSlice, energy, noise, values_at_ends,
-};
+use crate::least_squares::{LeastSquares, RowScale, ScanOperators, SliceOutcome, SliceSolver, SolvedSlice};
 use crate::plan::SolverMemory;
-use crate::solver::{DeviceSolver, RowScale, SolverStart};
+use crate::solver::{DeviceSolver, SolverStart};
 use crate::spectrum::{Filter, spectrum};
-use opencl3::memory::{Buffer, CL_MAP_READ, CL_MAP_WRITE};
+use opencl3::memory::{Buffer, CL_MAP_WRITE};
 use rayon::ThreadPool;
-use rayon::prelude::*;
 use std::time::Instant;
-
-/// Mean value at the ends of rows, relative to their largest values, from which a sample counts as cut off.
-const CUT_OFF: f64 = 0.1;
 
 /// The solver of an engine, and what it has found so far.
 pub struct SolverStage {
     place: SolverPlace,
-    request: LeastSquares,
-    geometry: Geometry,
-    threads: ThreadPool,
     found: SolverCounts,
 }
 
 enum SolverPlace {
-    Host(ScanOperators),
+    Host(Box<HostSolver>),
     Device(Box<DeviceSolver>),
+}
+
+/// The search on the host.
+struct HostSolver {
+    operators: ScanOperators,
+    request: LeastSquares,
+    examination: RowExamination,
+    geometry: Geometry,
+    threads: ThreadPool,
 }
 
 /// How slices were found.
@@ -81,13 +81,18 @@ impl SolverStage {
         let start = SolverStart { request, slices: memory.at_once, filter: &filter };
         let place = match &memory.form {
             Some(form) => SolverPlace::Device(Box::new(DeviceSolver::new(session, geometry, form, start)?)),
-            None if request.interior => SolverPlace::Host(ScanOperators::interior(geometry, filter)),
-            None => SolverPlace::Host(ScanOperators::new(geometry, GridSides::Thirds, filter)),
+            None => SolverPlace::Host(Box::new(HostSolver {
+                operators: match request.interior {
+                    true => ScanOperators::interior(geometry, filter),
+                    false => ScanOperators::new(geometry, GridSides::Thirds, filter),
+                },
+                request,
+                examination: RowExamination::new(request, geometry),
+                geometry: geometry.clone(),
+                threads: some_threads("search slices", memory.at_once)?,
+            })),
         };
-        // a device leaves the noise of rows to the host
-        let at_once = if memory.form.is_some() { rayon::current_num_threads() } else { memory.at_once };
-        let threads = some_threads("search slices", at_once)?;
-        Ok(SolverStage { place, threads, request, geometry: geometry.clone(), found: SolverCounts::default() })
+        Ok(SolverStage { place, found: SolverCounts::default() })
     }
 
     /// Returns how the slices so far were found.
@@ -100,32 +105,22 @@ impl SolverStage {
         self.found = SolverCounts::default();
     }
 
-    /// Finds the first `count` slices of a chunk: rows `[slice][projection][bin]`, slices `[slice][y][x]` of the region. Returns
-    /// the seconds that this took.
-    pub fn run(&mut self, session: &Session, rows: &Buffer<f32>, slices: &Buffer<f32>, count: usize) -> Result<f64> {
+    /// Finds the first `count` slices of a chunk: rows `[slice][projection][bin]`, slices `[slice][y][x]` of the region. A device
+    /// needs the scales of the rows, which the host finds before. Returns the seconds that this took.
+    pub fn run(
+        &mut self,
+        session: &Session,
+        rows: &Buffer<f32>,
+        slices: &Buffer<f32>,
+        count: usize,
+        scales: &[RowScale],
+    ) -> Result<f64> {
         let began = Instant::now();
-        let (LeastSquares { method, interior, .. }, bins) = (self.request, self.geometry.bins);
-        let whole = |sinogram: &[f32]| {
-            let ends = values_at_ends(sinogram, bins);
-            match ends > CUT_OFF && !interior {
-                true => Err(CutOffError::Sample { method, percent: 100.0 * ends }.into()),
-                false => Ok(()),
-            }
-        };
         let outcomes = match &mut self.place {
-            SolverPlace::Host(operators) => {
-                let solver = SliceSolver::new(operators, self.request);
-                let found = of_sinograms(&self.threads, &self.geometry, session, rows, count, |sinogram| {
-                    whole(sinogram).map(|()| solver.solve(sinogram))
-                })?;
-                store(session, &self.geometry, slices, &found)?;
-                found.iter().map(|slice| slice.outcome).collect()
-            }
-            SolverPlace::Device(solver) => {
-                let scales = of_sinograms(&self.threads, &self.geometry, session, rows, count, |sinogram| {
-                    whole(sinogram).map(|()| RowScale { sigma: noise(sinogram, bins), energy: energy(sinogram) })
-                })?;
-                solver.run(session, rows, slices, &scales)?
+            SolverPlace::Host(solver) => solver.run(session, rows, slices, count)?,
+            SolverPlace::Device(solver) if scales.len() == count => solver.run(session, rows, slices, scales)?,
+            SolverPlace::Device(_) => {
+                return Err(Error::Internal(format!("{} of {count} sinograms were examined", scales.len())));
             }
         };
         outcomes.iter().for_each(|slice| self.found.add(slice));
@@ -133,32 +128,35 @@ impl SolverStage {
     }
 }
 
-/// Returns what a function says of each of the first `count` sinograms of a buffer.
-fn of_sinograms<T: Send>(
-    threads: &ThreadPool,
-    geometry: &Geometry,
-    session: &Session,
-    rows: &Buffer<f32>,
-    count: usize,
-    of: impl Fn(&[f32]) -> Result<T> + Sync,
-) -> Result<Vec<T>> {
-    let values = geometry.projections() * geometry.bins;
-    let all = |sinograms: &mut [f32]| -> Result<Vec<T>> {
-        threads.install(|| sinograms.par_chunks(values).map(&of).collect())
-    };
-    session.with_mapped(rows, CL_MAP_READ, 0, count * values, "sinograms", all)?
-}
+impl HostSolver {
+    fn run(
+        &self,
+        session: &Session,
+        rows: &Buffer<f32>,
+        slices: &Buffer<f32>,
+        count: usize,
+    ) -> Result<Vec<SliceOutcome>> {
+        let solver = SliceSolver::new(&self.operators, self.request);
+        let find = |sinogram: &[f32]| {
+            self.examination.expect_whole(sinogram)?;
+            Ok(solver.solve(sinogram))
+        };
+        let found = self.threads.install(|| self.examination.of_sinograms(session, rows, count, find))?;
+        self.store(session, slices, &found)?;
+        Ok(found.iter().map(|slice| slice.outcome).collect())
+    }
 
-/// Stores the region of slices.
-fn store(session: &Session, geometry: &Geometry, slices: &Buffer<f32>, found: &[SolvedSlice]) -> Result<()> {
-    let Geometry { roi, size, .. } = *geometry;
-    let copy = |slices: &mut [f32]| {
-        for (slice, to) in found.iter().zip(slices.chunks_exact_mut(roi.pixels())) {
-            let rows = slice.slice.chunks_exact(size).skip(roi.y);
-            for (row, to) in rows.zip(to.chunks_exact_mut(roi.width)) {
-                to.copy_from_slice(&row[roi.x..roi.x + roi.width]);
+    /// Stores the region of slices.
+    fn store(&self, session: &Session, slices: &Buffer<f32>, found: &[SolvedSlice]) -> Result<()> {
+        let Geometry { roi, size, .. } = self.geometry;
+        let copy = |slices: &mut [f32]| {
+            for (slice, to) in found.iter().zip(slices.chunks_exact_mut(roi.pixels())) {
+                let rows = slice.slice.chunks_exact(size).skip(roi.y);
+                for (row, to) in rows.zip(to.chunks_exact_mut(roi.width)) {
+                    to.copy_from_slice(&row[roi.x..roi.x + roi.width]);
+                }
             }
-        }
-    };
-    session.with_mapped(slices, CL_MAP_WRITE, 0, found.len() * roi.pixels(), "slices", copy)
+        };
+        session.with_mapped(slices, CL_MAP_WRITE, 0, found.len() * roi.pixels(), "slices", copy)
+    }
 }

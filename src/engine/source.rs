@@ -21,6 +21,11 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
+/// Number of rows that stand for all, spread over the rows of the run; fewer if their sinograms exceed [`SAMPLED_VALUES`].
+const SAMPLED_ROWS: usize = 8;
+/// Largest number of values of all sampled sinograms together, unless one alone has more.
+const SAMPLED_VALUES: usize = 1 << 26;
+
 /// The stack of a job, its correction, and the scan that it holds.
 pub struct Source {
     stacks: Arc<Stacks>,
@@ -30,6 +35,8 @@ pub struct Source {
     pub preparation: Arc<Preparation>,
     sinograms: bool,
     shape: StackShape,
+    /// Weights that were found for the projections of the stack.
+    noise_weights: Option<Arc<[f64]>>,
     pub scan: Scan,
     /// Correction of rows on the host, which keeps the last block of them.
     pub(super) host: HostFeed,
@@ -80,12 +87,13 @@ impl Source {
         reporter.detail(&format!("{:<16}{}", "files", stack.file_names()));
         let shifts =
             job.execution.files.center_shifts.as_deref().map(|file| numbers(file, "--center-shifts")).transpose()?;
+        let weights = job.execution.files.weights.as_deref().map(|file| numbers(file, "--weights")).transpose()?;
         let (slices, projections) = match sinograms {
             true => (stack.len(), stack.height()),
             false => (stack.height(), stack.len()),
         };
-        let shape =
-            StackShape { slices, projections, bins: stack.width(), binning: job.recipe.input.binning, angles, shifts };
+        let (bins, binning) = (stack.width(), job.recipe.input.binning);
+        let shape = StackShape { slices, projections, bins, binning, angles, shifts, weights };
         let scan = Scan::new(job, &shape)?;
         scan.remarks.iter().for_each(|remark| reporter.remark(remark.clone()));
         match (&stacks.flats, &stacks.darks) {
@@ -109,7 +117,8 @@ impl Source {
         let files = stacks.files().map(Path::to_owned).collect();
         let (steps, host) = (job.recipe.steps.clone(), HostFeed::default());
         let (stacks, preparation) = (Arc::new(stacks), Arc::new(preparation));
-        Ok(Source { stacks, files, steps, preparation, sinograms, shape, scan, host }.sized())
+        let noise_weights = None;
+        Ok(Source { stacks, files, steps, preparation, sinograms, shape, noise_weights, scan, host }.sized())
     }
 
     /// Completes the scan with what it needs to know of the steps.
@@ -133,8 +142,13 @@ impl Source {
         let bits = |values: &Option<Vec<f64>>| -> String {
             values.iter().flatten().map(|value| format!("{:016x} ", value.to_bits())).collect()
         };
-        let (angles, shifts) = (bits(&self.shape.angles), bits(&self.shape.shifts));
-        PartsDigest::of([&self.stack().fingerprint(), self.preparation.fingerprint(), &angles, &shifts]).to_string()
+        let StackShape { angles, shifts, weights, .. } = &self.shape;
+        let [angles, shifts, weights] = [angles, shifts, weights].map(bits);
+        let stack = self.stack().fingerprint();
+        let parts = [&stack, self.preparation.fingerprint(), &angles, &shifts];
+        // without weights, runs of earlier versions keep their keys
+        let weights = Some(weights.as_str()).filter(|weights| !weights.is_empty());
+        PartsDigest::of(parts.into_iter().chain(weights)).to_string()
     }
 
     /// Returns the same data for another job, which differs in its axis, its steps, or the projections that it uses.
@@ -148,8 +162,24 @@ impl Source {
             false => Arc::new(prepare(&job.recipe, &self.stacks, &scan)?),
         };
         let (stacks, files, shape) = (Arc::clone(&self.stacks), Arc::clone(&self.files), self.shape.clone());
-        let (sinograms, host) = (self.sinograms, HostFeed::default());
-        Ok(Source { stacks, files, steps, preparation, sinograms, shape, scan, host }.sized())
+        let (sinograms, host, noise_weights) = (self.sinograms, HostFeed::default(), self.noise_weights.clone());
+        let scan = match &noise_weights {
+            Some(weights) => scan.weighted(weights),
+            None => scan,
+        };
+        Ok(Source { stacks, files, steps, preparation, sinograms, shape, noise_weights, scan, host }.sized())
+    }
+
+    /// Returns the same data with weights that were found for the projections of the stack.
+    pub(super) fn weighted(self, weights: Vec<f64>) -> Source {
+        Source { scan: self.scan.weighted(&weights), noise_weights: Some(weights.into()), ..self }
+    }
+
+    /// Returns the numbers of some rows that stand for all rows of the run, also in its shards.
+    pub fn sampled_rows(&self) -> Vec<usize> {
+        let slices = &self.scan.run_slices;
+        let count = SAMPLED_ROWS.min(SAMPLED_VALUES / self.rows().sinogram_len().max(1)).clamp(1, slices.len());
+        (0..count).map(|i| slices[(2 * i + 1) * slices.len() / (2 * count)]).collect()
     }
 
     /// Returns the data, without their fields.

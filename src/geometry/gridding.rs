@@ -249,6 +249,7 @@ mod tests {
             angles: vec![0.0, 90.0, 37.0, 179.9, 271.0],
             axis: vec![19.5; 5],
             weights: vec![1.0; 5],
+            misfit_weights: None,
         };
         let length = padded_length(geometry.bins) as i64;
         for (region, tiling) in [

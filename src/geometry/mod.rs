@@ -160,6 +160,8 @@ pub struct Geometry {
     pub axis: Vec<f64>,
     /// Weight of every projection, in radians; the sum is pi.
     pub weights: Vec<f64>,
+    /// Weight of every projection in least squares, with the mean 1; `None` if all have the same.
+    pub misfit_weights: Option<Vec<f64>>,
 }
 
 /// Position of a block's first pixel on the detector, split into whole bins and a fraction in `[0, 1)` to keep
@@ -205,6 +207,7 @@ impl Geometry {
             angles: even_angles(0.0, 180.0, projections),
             axis: vec![default_axis(bins); projections],
             weights: vec![PI / projections as f64; projections],
+            misfit_weights: None,
         }
     }
 
@@ -216,7 +219,13 @@ impl Geometry {
     /// Returns the geometry with only some of its projections, whose weights do not change.
     pub fn part(&self, projections: Range<usize>) -> Geometry {
         let of = |values: &[f64]| values[projections.clone()].to_vec();
-        Geometry { angles: of(&self.angles), axis: of(&self.axis), weights: of(&self.weights), ..*self }
+        Geometry {
+            angles: of(&self.angles),
+            axis: of(&self.axis),
+            weights: of(&self.weights),
+            misfit_weights: self.misfit_weights.as_deref().map(of),
+            ..*self
+        }
     }
 
     /// Returns the position `h_p(x, y)` in bins, for pixel `(x, y)` of the full slice.
@@ -495,7 +504,7 @@ mod tests {
         ) {
             let geometry = Geometry {
                 bins: 3000, size: 3000, roi: Roi { x, y, width: 100, height: 50 },
-                angles: vec![angle], axis: vec![axis], weights: vec![PI],
+                angles: vec![angle], axis: vec![axis], weights: vec![PI], misfit_weights: None,
             };
             let offsets = geometry.block_offsets([16, 8]);
             prop_assert_eq!(offsets.origin[0] % 16, 0);

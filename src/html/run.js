@@ -86,6 +86,32 @@
       make("div", { class: "controls" }, ...tools), viewer.help(), profile.element);
   }
 
+  /** A slice by the method of the run, and by filtered back projection; they share the window of the slices above. */
+  function filtered() {
+    if (!DATA.filtered) return;
+    const { slice, method, image, missing } = DATA.filtered;
+    byId("filtered-section").hidden = false;
+    if (missing) {
+      byId("filtered").append(make("p", {}, `Not on this page: ${missing}`));
+      return;
+    }
+    const { numbers, images, region, reduction: { columns: by } } = DATA.slices;
+    const viewer = (name, of, what) => {
+      const shown = new Viewer({
+        name, images: [of], window: grey, unit, pixel: pixelLength(by),
+        label: `Slice ${slice} by ${what}. Arrow keys select the pixel whose value is shown.`,
+        place: (x, y) => `${mean(by, by)}x ${span(region.x + x * by, by, region.x + region.width)}, y ${span(region.y + y * by, by, region.y + region.height)}`,
+      });
+      shown.show(0);
+      return make("figure", {}, make("figcaption", {}, make("h3", {}, what)), shown.element);
+    };
+    byId("filtered").append(
+      make("p", { class: "quiet" }, `Slice ${slice}, with the brightness and contrast of the slices above.`),
+      make("div", { class: "columns" },
+        viewer("solved", images[numbers.indexOf(slice)], method),
+        viewer("filtered-slice", image, "filtered back projection")));
+  }
+
   /** A section through the slices on this page, at a row or a column of their pixels. */
   async function sectionOf(name, position) {
     const { images } = DATA.slices;
@@ -353,6 +379,7 @@
     notes();
     await slices();
     sections();
+    filtered();
     fields();
     histogram();
     resolution();

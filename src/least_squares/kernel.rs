@@ -1,14 +1,15 @@
-//! The kernel of projecting and back-projecting: `q(x) = sum_p D_L(x . n_p)`, and its circulant approximation.
+//! The kernel of projecting and back-projecting: `q(x) = sum_p w_p D_L(x . n_p)`, and its circulant approximation.
 
 use super::definition::dirichlet;
 use rayon::prelude::*;
 use std::f64::consts::PI;
 
-/// How positions on a projection change with x and y.
+/// How positions on a projection change with x and y, and its weight.
 #[derive(Clone, Copy, Debug)]
 pub struct ProjectionNormal {
     pub x: f64,
     pub y: f64,
+    pub weight: f64,
 }
 
 /// Number of values after which recurrences begin anew.
@@ -55,7 +56,7 @@ fn add_row(row: &mut [f64], direction: &ProjectionNormal, base: f64, length: usi
                 true => dirichlet(base + (first + place as f64) * direction.x, length),
                 false => above.0 / (period * below.0),
             };
-            *value += interpolated;
+            *value += direction.weight * interpolated;
             (below, above) = (turned(below, slow_step), turned(above, fast_step));
         }
     }
@@ -88,7 +89,7 @@ mod tests {
     fn the_kernel_is_the_sum_of_its_definition() {
         let directions: Vec<ProjectionNormal> = [0.0f64, 0.31, 1.2, 2.0, 3.05]
             .iter()
-            .map(|angle| ProjectionNormal { x: angle.cos(), y: -angle.sin() })
+            .map(|angle| ProjectionNormal { x: angle.cos(), y: -angle.sin(), weight: 1.0 + 0.3 * angle })
             .collect();
         for (side, length) in [(8usize, 20usize), (300, 640)] {
             let got = kernel(&directions, side, length);
@@ -96,8 +97,9 @@ mod tests {
             for (place, value) in got.iter().enumerate().step_by(7) {
                 let [y, x] = [place as i64 / twice, place as i64 % twice];
                 let offset = |at: i64| if at >= side as i64 { at - twice } else { at } as f64;
-                let sum =
-                    |x: f64, y: f64| -> f64 { directions.iter().map(|d| dirichlet(x * d.x + y * d.y, length)).sum() };
+                let sum = |x: f64, y: f64| -> f64 {
+                    directions.iter().map(|d| d.weight * dirichlet(x * d.x + y * d.y, length)).sum()
+                };
                 // at -side and side, which are one place of the torus, the two differ, and neither is needed
                 if x != side as i64 && y != side as i64 {
                     let error = (value - sum(offset(x), offset(y))).abs();
@@ -110,7 +112,7 @@ mod tests {
     /// Among circulants, none is nearer to the matrix of the convolution: the mean of the matrix along each wrapped diagonal.
     #[test]
     fn the_circulant_is_the_mean_of_diagonals() {
-        let directions = [ProjectionNormal { x: 0.6, y: 0.8 }, ProjectionNormal { x: 1.0, y: 0.0 }];
+        let directions = [[0.6, 0.8, 1.0], [1.0, 0.0, 0.5]].map(|[x, y, weight]| ProjectionNormal { x, y, weight });
         let side = 5usize;
         let q = kernel(&directions, side, 12);
         let got = circulant(&q, side);

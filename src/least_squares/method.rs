@@ -4,6 +4,7 @@ use crate::error::messages;
 use serde::{Deserialize, Serialize};
 use serde_with::{DeserializeFromStr, SerializeDisplay};
 use std::fmt;
+use std::path::Path;
 use std::str::FromStr;
 use strum::{Display, EnumString, IntoStaticStr, VariantArray};
 
@@ -79,6 +80,33 @@ impl FromStr for Iterations {
     }
 }
 
+/// How projections are weighted in the misfit.
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, Display, EnumString, IntoStaticStr, VariantArray, Serialize, Deserialize,
+)]
+#[serde(rename_all = "kebab-case")]
+#[strum(serialize_all = "kebab-case")]
+pub enum ProjectionWeights {
+    /// All the same.
+    #[default]
+    Uniform,
+    /// By the noise of each.
+    Noise,
+    /// As a text file says, one number a line.
+    File,
+}
+
+impl ProjectionWeights {
+    /// Returns the weights that `--weights` asks for: those of the noise, or of a file.
+    pub fn of(given: Option<&Path>) -> ProjectionWeights {
+        match given {
+            None => ProjectionWeights::Uniform,
+            Some(path) if path == Path::new("noise") => ProjectionWeights::Noise,
+            Some(_) => ProjectionWeights::File,
+        }
+    }
+}
+
 /// A request for regularised least squares.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
@@ -95,6 +123,8 @@ pub struct LeastSquares {
     pub huber: f64,
     /// The sample is wider than the detector.
     pub interior: bool,
+    #[serde(default)]
+    pub weights: ProjectionWeights,
 }
 
 /// Formats the request for a table of a run.
@@ -111,6 +141,13 @@ impl fmt::Display for LeastSquares {
         if self.non_negative {
             f.write_str(", no negative values")?;
         }
-        if self.interior { f.write_str(", of a sample that is cut off") } else { Ok(()) }
+        if self.interior {
+            f.write_str(", of a sample that is cut off")?;
+        }
+        match self.weights {
+            ProjectionWeights::Uniform => Ok(()),
+            ProjectionWeights::Noise => f.write_str(", weighted by the noise of projections"),
+            ProjectionWeights::File => f.write_str(", weighted by a file"),
+        }
     }
 }

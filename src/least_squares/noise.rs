@@ -24,6 +24,12 @@ pub fn noise(rows: &[f32], bins: usize) -> f64 {
     found.reduce(f64::min).unwrap_or(0.0).max(LEAST * f64::from(largest))
 }
 
+/// Returns the standard deviation of white noise in rows of `bins` values that have nothing to do with each other, by sixth
+/// differences along them.
+pub fn noise_along(rows: &[f32], bins: usize) -> f64 {
+    deviation(rows, bins, &ORDERS[0]).unwrap_or(0.0)
+}
+
 /// Returns the root of the mean variance by differences of some orders, which medians tell in classes of their values' sums;
 /// bins without signal, where differences are 0, do not count.
 fn deviation(rows: &[f32], bins: usize, orders: &[usize; 2]) -> Option<f64> {
@@ -31,26 +37,27 @@ fn deviation(rows: &[f32], bins: usize, orders: &[usize; 2]) -> Option<f64> {
     let groups = (rows.len() / bins.max(1) + 1).saturating_sub(across.len());
     let places = (bins + 1).saturating_sub(along.len());
     let every = (groups * places).div_ceil(ENOUGH).max(1);
-    let mut found = vec![];
+    let mut found = Vec::with_capacity(groups.div_ceil(every) * places);
+    let (mut sums, mut differences) = (vec![0.0; places], vec![0.0; places]);
     for group in (0..groups).step_by(every) {
-        for place in 0..places {
-            let (mut difference, mut sum) = (0.0, 0.0);
-            for (row, of_row) in rows[group * bins..].chunks_exact(bins).zip(&across) {
-                for (value, of_bin) in row[place..].iter().zip(&along) {
-                    difference += of_row * of_bin * f64::from(*value);
-                    sum += f64::from(*value);
+        sums.fill(0.0);
+        differences.fill(0.0);
+        for (row, of_row) in rows[group * bins..].chunks_exact(bins).zip(&across) {
+            for (place, of_bin) in along.iter().enumerate() {
+                for ((sum, difference), value) in sums.iter_mut().zip(&mut differences).zip(&row[place..]) {
+                    *sum += f64::from(*value);
+                    *difference += of_row * of_bin * f64::from(*value);
                 }
             }
-            if difference != 0.0 {
-                found.push([sum, difference.abs()]);
-            }
         }
+        let pairs = sums.iter().zip(&differences).filter(|(_, difference)| **difference != 0.0);
+        found.extend(pairs.map(|(sum, difference)| [*sum, difference.abs()]));
     }
-    found.sort_unstable_by(|a, b| a[0].total_cmp(&b[0]));
     let squares = |weights: &[f64]| weights.iter().map(|weight| weight * weight).sum::<f64>();
     let scale = MEDIAN.powi(2) * squares(&across) * squares(&along);
     let classes = (found.len() / FEWEST).clamp(1, CLASSES);
     let size = found.len().div_ceil(classes).max(1);
+    divide(&mut found, size);
     let variances: Vec<f64> = found
         .chunks_mut(size)
         .map(|class| {
@@ -59,6 +66,20 @@ fn deviation(rows: &[f32], bins: usize, orders: &[usize; 2]) -> Option<f64> {
         })
         .collect();
     (!variances.is_empty()).then(|| (variances.iter().sum::<f64>() / variances.len() as f64).sqrt())
+}
+
+/// Orders sums and differences so far that each of the chunks of `size` has smaller sums than the next; of equal sums, the smaller
+/// difference is first.
+fn divide(found: &mut [[f64; 2]], size: usize) {
+    let middle = found.len().div_ceil(size) / 2 * size;
+    if middle == 0 {
+        return;
+    }
+    let order = |a: &[f64; 2], b: &[f64; 2]| a[0].total_cmp(&b[0]).then(a[1].total_cmp(&b[1]));
+    found.select_nth_unstable_by(middle, order);
+    let (below, above) = found.split_at_mut(middle);
+    divide(below, size);
+    divide(above, size);
 }
 
 /// Returns the weights of a difference of some order: binomial coefficients with alternating signs.
@@ -92,6 +113,23 @@ mod tests {
         assert_eq!(alternating(0), [1.0]);
         assert_eq!(alternating(2), [1.0, -2.0, 1.0]);
         assert_eq!(alternating(6), [1.0, -6.0, 15.0, -20.0, 15.0, -6.0, 1.0]);
+    }
+
+    #[test]
+    fn chunks_are_those_of_sorted_sums() {
+        let mut random = ChaCha8Rng::seed_from_u64(7);
+        for count in [0, 1, 7, 8, 9, 100, 101] {
+            let value =
+                |_| -> [f64; 2] { [0, 1].map(|_| StandardNormal.sample(&mut random)).map(|v: f64| v.round() + 0.0) };
+            let mut got: Vec<[f64; 2]> = (0..count).map(value).collect();
+            let mut want = got.clone();
+            divide(&mut got, 8);
+            want.sort_by(|a, b| a.partial_cmp(b).unwrap());
+            for (got, want) in got.chunks_mut(8).zip(want.chunks(8)) {
+                got.sort_by(|a, b| a.partial_cmp(b).unwrap());
+                assert_eq!(got, want);
+            }
+        }
     }
 
     #[test]

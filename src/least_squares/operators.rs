@@ -20,6 +20,8 @@ pub struct ScanOperators {
     pub projections: usize,
     /// Number of measured bins.
     pub bins: usize,
+    /// Weight of every projection, with the mean 1; `None` if all have the same.
+    pub(super) weights: Option<Vec<f64>>,
     /// What is added to rows and slices on each side.
     pub(super) margins: Margins,
 }
@@ -31,6 +33,8 @@ pub struct ScanLevel {
     pub disc: Vec<Range<usize>>,
     /// Number of pixels in the disc.
     pub pixels: usize,
+    /// Mean of the projections' variances, if these are the inverse of their weights.
+    pub(super) mean_variance: f64,
     pub(super) rows: RowOperators,
     /// Transforms of the grid, and of twice the grid.
     pub(super) torus: Torus,
@@ -51,7 +55,8 @@ impl ScanOperators {
         let levels = LevelForm::all(geometry, sides);
         let levels = levels.into_iter().map(|form| ScanLevel::new(geometry, form, &filter)).collect();
         let (projections, bins) = (geometry.projections(), geometry.bins);
-        ScanOperators { levels, projections, bins, margins: Margins::default() }
+        let weights = geometry.misfit_weights.clone();
+        ScanOperators { levels, projections, bins, weights, margins: Margins::default() }
     }
 
     /// Computes the operators of a scan of a sample that is wider than the detector, as [`new`](Self::new).
@@ -82,11 +87,13 @@ impl ScanOperators {
 impl ScanLevel {
     fn new(geometry: &Geometry, form: LevelForm, filter: impl Fn(usize) -> Vec<f64>) -> ScanLevel {
         let LevelForm { size, grid, length, .. } = form;
-        let of = |angle: &f64| {
+        let uniform = vec![1.0; geometry.projections()];
+        let weights = geometry.misfit_weights.as_ref().unwrap_or(&uniform);
+        let of = |(angle, weight): (&f64, &f64)| {
             let (cos, sin) = cos_sin_degrees(*angle);
-            ProjectionNormal { x: cos, y: -sin }
+            ProjectionNormal { x: cos, y: -sin, weight: *weight }
         };
-        let directions: Vec<ProjectionNormal> = geometry.angles.iter().map(of).collect();
+        let directions: Vec<ProjectionNormal> = geometry.angles.iter().zip(weights).map(of).collect();
         let q = kernel(&directions, grid, length);
         let (torus, twice) = (Torus::new(grid), Torus::new(2 * grid));
         let scale = twice.scale();
@@ -100,6 +107,7 @@ impl ScanLevel {
         ScanLevel {
             pixels: disc.iter().map(Range::len).sum(),
             disc,
+            mean_variance: weights.iter().map(|weight| weight.recip()).sum::<f64>() / weights.len().max(1) as f64,
             rows: RowOperators::new(&form, geometry, &directions, &filter(length)),
             torus,
             twice,

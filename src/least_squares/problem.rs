@@ -56,7 +56,7 @@ pub struct SliceProblem<'a> {
     pub data: Vec<f32>,
     /// The filtered back projection, 0 outside the disc.
     pub start: Vec<f32>,
-    /// Sum of squares of the rows.
+    /// Sum of squares of the rows, times their weights.
     pub energy: f64,
     pub sigma: f64,
     pub scale: SliceScale,
@@ -106,7 +106,7 @@ impl ScanLevel {
         let (pixels, projections) = (self.pixels.max(1) as f64, projections as f64);
         let variance = squares / pixels - (sum / pixels).powi(2);
         // filtered back projection turns noise into this variance
-        let of_noise = PI.powi(2) * sigma * sigma / 12.0 / projections;
+        let of_noise = PI.powi(2) * sigma * sigma * self.mean_variance / 12.0 / projections;
         SliceScale {
             contrast: (variance - of_noise).max(0.1 * variance).max(0.0).sqrt(),
             lambda: request.strength * sigma * projections.sqrt() * self.growth(),

@@ -33,6 +33,8 @@ struct RowPosition {
     first: f64,
     along_x: f64,
     along_y: f64,
+    /// Weight in A^T d.
+    weight: f64,
     /// Weight in filtered back projection.
     spacing: f64,
 }
@@ -54,6 +56,7 @@ impl RowOperators {
             first: form.axis[number] - centre * (direction.x + direction.y),
             along_x: direction.x,
             along_y: direction.y,
+            weight: direction.weight,
             spacing: geometry.weights[number],
         };
         let fine = length * FINE;
@@ -98,7 +101,7 @@ impl RowOperators {
                 padded[0].im = 0.0;
                 let transformed = self.back.process(&mut padded, &mut values);
                 debug_assert!(transformed.is_ok());
-                let weight = if number == 0 { 1.0 } else { position.spacing };
+                let weight = if number == 0 { position.weight } else { position.spacing };
                 for (entry, value) in table[BEFORE..].iter_mut().zip(&values) {
                     entry[number] = (f64::from(*value) * weight) as f32;
                 }
@@ -166,7 +169,7 @@ mod tests {
         let form = LevelForm { bins: 13, size, grid: 12, offset: 0, length, axis: geometry.axis.clone() };
         let direction = |angle: &f64| {
             let (sin, cos) = angle.to_radians().sin_cos();
-            ProjectionNormal { x: cos, y: -sin }
+            ProjectionNormal { x: cos, y: -sin, weight: 1.0 }
         };
         let directions: Vec<ProjectionNormal> = geometry.angles.iter().map(direction).collect();
         let rows: Vec<f32> = (0..7 * 13).map(|i| ((i * 31 % 19) as f32 - 9.0) / 9.0).collect();

@@ -3,9 +3,9 @@
 use super::conjugate;
 use super::definition::energy;
 use super::method::{Iterations, LeastSquares, SliceMethod};
-use super::noise::noise;
 use super::operators::{ScanLevel, ScanOperators};
 use super::problem::{SliceProblem, SolvedSlice};
+use super::row_scale::{RowScale, weighted};
 use super::rows::BackProjected;
 use super::torus::TorusMemory;
 use super::variation::{FoundSplit, SplitForm, minimise};
@@ -37,8 +37,8 @@ impl<'a> SliceSolver<'a> {
 
     /// Finds the slice of a sinogram `[projection][bin]`.
     pub fn solve(&self, sinogram: &[f32]) -> SolvedSlice {
-        let ScanOperators { levels, margins, bins, projections } = self.operators;
-        let sigma = noise(sinogram, *bins);
+        let ScanOperators { levels, margins, bins, projections, weights } = self.operators;
+        let RowScale { sigma, .. } = RowScale::of(sinogram, *bins, weights.as_deref());
         let sinogram = &margins.extend(sinogram, *bins);
         let mut memory = TorusMemory::default();
         let found = match self.request.method {
@@ -53,7 +53,8 @@ impl<'a> SliceSolver<'a> {
 
     /// Returns what iterations at the highest resolution begin with, without a lower one.
     pub fn start(&self, sinogram: &[f32]) -> SliceStart {
-        let sigma = noise(sinogram, self.operators.bins);
+        let ScanOperators { bins, weights, .. } = self.operators;
+        let RowScale { sigma, .. } = RowScale::of(sinogram, *bins, weights.as_deref());
         let SliceProblem { level, data, start, scale, .. } = self.problem(&self.operators.levels[0], sinogram, sigma);
         SliceStart { form: SplitForm::new(level, &self.request, &scale), data, slice: start }
     }
@@ -69,7 +70,7 @@ impl<'a> SliceSolver<'a> {
         SliceProblem {
             data: plain,
             start,
-            energy: energy(sinogram),
+            energy: energy(&weighted(sinogram, level.form.bins, self.operators.weights.as_deref())),
             sigma,
             scale: level.scale(&self.request, self.operators.projections, sigma, sums),
             level,

@@ -2,7 +2,7 @@
 
 use super::operators::ScanOperators;
 use super::torus::TorusMemory;
-use super::{Iterations, LeastSquares, SliceMethod, SliceSolver, dirichlet, grid_length, noise};
+use super::{Iterations, LeastSquares, ProjectionWeights, RowScale, SliceMethod, SliceSolver, dirichlet, grid_length};
 use crate::geometry::{Geometry, GridSides};
 use crate::spectrum::{Filter, padded_length, spectrum};
 use rand::{Rng, SeedableRng};
@@ -20,13 +20,27 @@ struct Explicit {
     disc: Vec<usize>,
     /// `[projection and bin of a period][pixel]`.
     matrix: Vec<Vec<f64>>,
-    /// `A^T A`.
+    /// `A^T W A`.
     normal: Vec<Vec<f64>>,
+    /// Weight of each projection.
+    weights: Vec<f64>,
     length: usize,
 }
 
 impl Explicit {
     fn new(projections: usize, random: &mut ChaCha8Rng) -> Explicit {
+        Self::weighted(vec![1.0; projections], random)
+    }
+
+    /// Weights that differ by a factor of up to 25, with the mean 1.
+    fn uneven(projections: usize, random: &mut ChaCha8Rng) -> Explicit {
+        let weights: Vec<f64> = (0..projections).map(|_| random.random_range(0.2..5.0)).collect();
+        let mean = weights.iter().sum::<f64>() / projections as f64;
+        Self::weighted(weights.iter().map(|weight| weight / mean).collect(), random)
+    }
+
+    fn weighted(weights: Vec<f64>, random: &mut ChaCha8Rng) -> Explicit {
+        let projections = weights.len();
         let mut geometry = Geometry::half_turn(BINS, projections, SIZE);
         geometry.angles.iter_mut().for_each(|angle| *angle = random.random_range(0.0..180.0));
         geometry.angles.sort_by(f64::total_cmp);
@@ -42,40 +56,51 @@ impl Explicit {
             }));
         }
         let mut normal = vec![vec![0.0; SIZE * SIZE]; SIZE * SIZE];
-        for row in &matrix {
+        for (number, row) in matrix.iter().enumerate() {
+            let weight = weights[number / length];
             for (a, sums) in row.iter().zip(&mut normal) {
-                sums.iter_mut().zip(row).for_each(|(sum, b)| *sum += a * b);
+                sums.iter_mut().zip(row).for_each(|(sum, b)| *sum += weight * a * b);
             }
         }
         let centre = (SIZE as f64 - 1.0) / 2.0;
         let distance = |pixel: &usize| ((pixel % SIZE) as f64 - centre).hypot((pixel / SIZE) as f64 - centre);
         let disc = (0..SIZE * SIZE).filter(|pixel| distance(pixel) < 0.98 * SIZE as f64 / 2.0).collect();
-        Explicit { geometry, disc, matrix, normal, length }
+        if weights.iter().any(|weight| *weight != 1.0) {
+            geometry.misfit_weights = Some(weights.clone());
+        }
+        Explicit { geometry, disc, matrix, normal, weights, length }
     }
 
-    /// Measured rows of a slice, with noise.
+    /// Measured rows of a slice, with noise of the variance `sigma^2 / w`.
     fn sinogram(&self, slice: &[f64], sigma: f64, random: &mut ChaCha8Rng) -> Vec<f32> {
         let normal = Normal::new(0.0, sigma).unwrap();
-        let rows = self.matrix.chunks_exact(self.length).flat_map(|rows| &rows[..BINS]);
-        rows.map(|row| (product(row, slice) + normal.sample(random)) as f32).collect()
+        let rows = self.matrix.chunks_exact(self.length).zip(&self.weights);
+        let rows = rows.flat_map(|(rows, weight)| rows[..BINS].iter().map(|row| (row, weight.sqrt())));
+        rows.map(|(row, root)| (product(row, slice) + normal.sample(random) / root) as f32).collect()
     }
 
-    /// `A^T d`.
+    fn scale(&self, sinogram: &[f32]) -> RowScale {
+        RowScale::of(sinogram, BINS, Some(&self.weights))
+    }
+
+    /// `A^T W d`.
     fn back_projection(&self, sinogram: &[f32]) -> Vec<f64> {
         let mut sums = vec![0.0; SIZE * SIZE];
         let rows = self.matrix.chunks_exact(self.length).flat_map(|rows| &rows[..BINS]);
-        for (row, value) in rows.zip(sinogram) {
-            sums.iter_mut().zip(row).for_each(|(sum, a)| *sum += f64::from(*value) * a);
+        for (number, (row, value)) in rows.zip(sinogram).enumerate() {
+            let value = self.weights[number / BINS] * f64::from(*value);
+            sums.iter_mut().zip(row).for_each(|(sum, a)| *sum += value * a);
         }
         sums
     }
 
-    /// Returns `half |A f - d|^2 + lambda TV(f)`.
+    /// Returns `half sum of w |A f - d|^2 + lambda TV(f)`.
     fn objective(&self, slice: &[f64], sinogram: &[f32], lambda: f64) -> f64 {
         let padded = sinogram
             .chunks_exact(BINS)
             .flat_map(|row| (0..self.length).map(|bin| row.get(bin).map_or(0.0, |value| f64::from(*value))));
-        let misfit: f64 = self.matrix.iter().zip(padded).map(|(row, d)| (product(row, slice) - d).powi(2)).sum();
+        let residuals = self.matrix.iter().zip(padded).map(|(row, d)| product(row, slice) - d).enumerate();
+        let misfit: f64 = residuals.map(|(number, r)| self.weights[number / self.length] * r * r).sum();
         let variation: f64 =
             (0..SIZE * SIZE).map(|pixel| differences(slice, pixel).map(|d| d * d).iter().sum::<f64>().sqrt()).sum();
         0.5 * misfit + lambda * variation
@@ -164,6 +189,7 @@ fn request(method: SliceMethod, iterations: usize) -> LeastSquares {
         non_negative,
         huber: 0.05,
         interior: false,
+        weights: ProjectionWeights::Uniform,
     }
 }
 
@@ -177,7 +203,7 @@ fn worst(got: impl IntoIterator<Item = f64>, want: &[f64]) -> f64 {
 #[test]
 fn projecting_and_back_projecting_is_the_convolution() {
     let mut random = ChaCha8Rng::seed_from_u64(1);
-    let scan = Explicit::new(17, &mut random);
+    let scan = Explicit::uneven(17, &mut random);
     assert_eq!(grid_length(SIZE, GridSides::Thirds), SIZE);
     let operators = scan.operators();
     let slice: Vec<f32> = (0..SIZE * SIZE).map(|_| random.random_range(-1.0..1.0)).collect();
@@ -192,14 +218,18 @@ fn projecting_and_back_projecting_is_the_convolution() {
 #[test]
 fn tikhonov_finds_the_minimum() {
     let mut random = ChaCha8Rng::seed_from_u64(2);
-    let scan = Explicit::new(25, &mut random);
-    let sinogram = scan.sinogram(&phantom(), 0.3, &mut random);
+    tikhonov_finds_the_minimum_of(&Explicit::new(25, &mut random), &mut random);
+    tikhonov_finds_the_minimum_of(&Explicit::uneven(25, &mut random), &mut random);
+}
+
+fn tikhonov_finds_the_minimum_of(scan: &Explicit, random: &mut ChaCha8Rng) {
+    let sinogram = scan.sinogram(&phantom(), 0.3, random);
     let operators = scan.operators();
     let got = SliceSolver::new(&operators, request(SliceMethod::Tikhonov, 60)).solve(&sinogram);
     // lambda and the contrast as the page defines them
-    let sigma = noise(&sinogram, BINS);
+    let sigma = scan.scale(&sinogram).sigma;
     assert!((sigma - got.outcome.sigma).abs() < 1e-12);
-    let contrast = contrast_of(&scan, &operators, &sinogram);
+    let contrast = contrast_of(scan, &operators, &sinogram);
     let mu = sigma * (25.0 * SIZE as f64 / 200.0).sqrt() / contrast;
     let mut matrix = scan.normal.clone();
     add_gradient(&mut matrix, mu);
@@ -262,7 +292,9 @@ fn contrast_of(scan: &Explicit, operators: &ScanOperators, sinogram: &[f32]) -> 
     let count = values.len() as f64;
     let mean = values.iter().sum::<f64>() / count;
     let variance = values.iter().map(|value| (value - mean).powi(2)).sum::<f64>() / count;
-    let of_noise = PI.powi(2) * noise(sinogram, BINS).powi(2) / 12.0 / scan.geometry.projections() as f64;
+    let projections = scan.weights.len() as f64;
+    let of_projections = scan.weights.iter().map(|weight| scan.scale(sinogram).sigma.powi(2) / weight);
+    let of_noise = PI.powi(2) / 12.0 * of_projections.sum::<f64>() / projections.powi(2);
     (variance - of_noise).max(0.1 * variance).sqrt()
 }
 
@@ -305,10 +337,14 @@ fn reference(scan: &Explicit, sinogram: &[f32], lambda: f64) -> Vec<f64> {
 #[test]
 fn tv_reaches_the_least_objective() {
     let mut random = ChaCha8Rng::seed_from_u64(4);
-    let scan = Explicit::new(15, &mut random);
-    let sinogram = scan.sinogram(&phantom(), 0.2, &mut random);
-    let lambda = noise(&sinogram, BINS) * (15.0 * SIZE as f64 / 200.0).sqrt();
-    let least = scan.objective(&reference(&scan, &sinogram, lambda), &sinogram, lambda);
+    tv_reaches_the_least_objective_of(&Explicit::new(15, &mut random), &mut random);
+    tv_reaches_the_least_objective_of(&Explicit::uneven(15, &mut random), &mut random);
+}
+
+fn tv_reaches_the_least_objective_of(scan: &Explicit, random: &mut ChaCha8Rng) {
+    let sinogram = scan.sinogram(&phantom(), 0.2, random);
+    let lambda = scan.scale(&sinogram).sigma * (15.0 * SIZE as f64 / 200.0).sqrt();
+    let least = scan.objective(&reference(scan, &sinogram, lambda), &sinogram, lambda);
     let got = SliceSolver::new(&scan.operators(), request(SliceMethod::Tv, 100)).solve(&sinogram);
     let slice: Vec<f64> = got.slice.iter().map(|value| f64::from(*value)).collect();
     assert!(slice.iter().all(|value| *value >= 0.0));

@@ -37,6 +37,9 @@ messages! {
             "write one line for each projection (--exclude leaves projections out afterwards)",
         Outside { flag: String, value: f64, projection: usize, most: f64, unit: &'static str } =>
             "{flag}: {value:?} of projection {projection} is not within -{most}..{most} {unit}",
+        Weight { value: f64, projection: usize } =>
+            "--weights: {value:?} of projection {projection} is not within 1e-6 to 1e6";
+            "scale the weights, and leave out projections without one by --exclude",
     }
 }
 

@@ -10,6 +10,7 @@ use crate::operations::RowBlocks;
 use crate::recipe::{AngleSource, Center, MAX_ANGLE, Recipe};
 use crate::remark::Remark;
 use crate::source::{StoredRows, StoredSamples};
+use std::ops::RangeInclusive;
 
 /// The contents of the headers of the input, and of the text files that were read beside it.
 #[derive(Clone, Debug)]
@@ -26,6 +27,8 @@ pub struct StackShape {
     pub angles: Option<Vec<f64>>,
     /// Contents of `--center-shifts`, in bins.
     pub shifts: Option<Vec<f64>>,
+    /// Contents of `--weights`.
+    pub weights: Option<Vec<f64>>,
 }
 
 /// The samples that a device may get as they are stored.
@@ -135,11 +138,11 @@ impl Scan {
         };
         let slices =
             run_slices[execution.shard.map_or(0..run_slices.len(), |shard| shard.of(run_slices.len()))].to_vec();
-        let geometry = Geometry { bins, size, roi, angles, axis, weights };
+        let geometry = Geometry { bins, size, roi, angles, axis, weights, misfit_weights: None };
         let stored = StoredRows::unbinned(StoredSamples::F32, stack.bins);
         let samples =
             SampleShape { stored, height: 0, flats: 0, halo: 0, blocks: None, correctable: false, whole_frames: false };
-        Ok(Scan {
+        let scan = Scan {
             geometry,
             center,
             mean_shift,
@@ -151,7 +154,21 @@ impl Scan {
             run_slices,
             used,
             remarks,
-        })
+        };
+        let Some(weights) = &stack.weights else { return Ok(scan) };
+        expect_count(weights, stack, "--weights", "weights")?;
+        match weights.iter().position(|weight| !WEIGHTS.contains(weight)) {
+            Some(projection) => Err(ScanFileError::Weight { value: weights[projection], projection }.into()),
+            None => Ok(scan.weighted(weights)),
+        }
+    }
+
+    /// Gives the projections that are used their weights in least squares, of which there is one for each of the stack.
+    pub fn weighted(mut self, all: &[f64]) -> Scan {
+        let weights = pick(all, &self.used);
+        let mean = weights.iter().sum::<f64>() / weights.len() as f64;
+        self.geometry.misfit_weights = Some(weights.iter().map(|weight| weight / mean).collect());
+        self
     }
 
     /// Returns the number of updates of all slices: pixels times projections.
@@ -269,6 +286,9 @@ pub fn binned(position: f64, binning: f64) -> f64 {
     // the position itself where nothing is binned
     (position - (binning - 1.0) / 2.0) / binning
 }
+
+/// Weights of projections that single precision can tell apart.
+const WEIGHTS: RangeInclusive<f64> = 1e-6..=1e6;
 
 /// Largest shift of the axis in bins, in either direction: no detector is wider.
 const MAX_SHIFT: f64 = (1 << 20) as f64;

@@ -92,7 +92,7 @@ mod tests {
     use crate::geometry::{AngleWeights, Roi};
     use crate::kernel::Padding;
     use crate::kernel::{Algorithm, Interpolation, Mode};
-    use crate::least_squares::{Iterations, LeastSquares, SliceMethod};
+    use crate::least_squares::{Iterations, LeastSquares, ProjectionWeights, SliceMethod};
     use crate::recipe::{
         AngleSource, Center, Input, KernelChoice, Ranges, RowFilterRecipe, Scaling, ScanRecipe, SliceGrid, Span, Values,
     };
@@ -160,6 +160,7 @@ mod tests {
                 non_negative: true,
                 huber: 0.1,
                 interior: true,
+                weights: ProjectionWeights::Noise,
             }),
             values: Values {
                 dtype: Dtype::U16,

@@ -158,6 +158,11 @@ impl Recipe {
         Recipe { slice, values: Values::default(), ..self.clone() }
     }
 
+    /// Returns this recipe for slices by filtered back projection.
+    pub fn filtered(&self) -> Recipe {
+        Recipe { solver: None, ..self.clone() }
+    }
+
     /// Returns this recipe without some more of the projections.
     pub fn without(&self, projections: impl Iterator<Item = usize>) -> Recipe {
         let exclude = self.scan.exclude.and(projections);

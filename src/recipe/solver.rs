@@ -3,7 +3,7 @@
 use super::errors::SolverFlagError;
 use crate::cli::ReconstructArgs;
 use crate::error::Result;
-use crate::least_squares::{Iterations, LeastSquares, SliceMethod};
+use crate::least_squares::{Iterations, LeastSquares, ProjectionWeights, SliceMethod};
 
 /// Default of `--tolerance`.
 const TOLERANCE: f64 = 5e-4;
@@ -26,6 +26,7 @@ pub fn solver(args: &ReconstructArgs) -> Result<Option<LeastSquares>> {
         ("--tolerance", args.tolerance.is_some(), regular, "tv, huber or tikhonov"),
         ("--huber-threshold", args.huber_threshold.is_some(), method == SliceMethod::Huber, "huber"),
         ("--interior", args.interior, least_squares, "tv, huber, tikhonov or cgls"),
+        ("--weights", args.weights.is_some(), least_squares, "tv, huber, tikhonov or cgls"),
         ("--non-negative", args.non_negative, bounded, "tv or huber"),
         ("--no-non-negative", args.no_non_negative, bounded, "tv or huber"),
     ] {
@@ -48,6 +49,7 @@ pub fn solver(args: &ReconstructArgs) -> Result<Option<LeastSquares>> {
         non_negative: bounded && !args.no_non_negative,
         huber,
         interior: args.interior,
+        weights: ProjectionWeights::of(args.weights.as_deref()),
     }))
 }
 

@@ -25,7 +25,7 @@ pub(super) struct RowsToImages {
 /// What rows are multiplied by before they are back-projected.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum RowFactors {
-    /// Nothing: the result is `A^T d`.
+    /// Weights in the misfit: the result is `A^T W d`.
     Plain,
     /// The filter and the weights of filtered back projection.
     Filtered,
@@ -55,10 +55,14 @@ impl RowsToImages {
             };
             RowStage::new(session, setup)
         };
+        let plain = match &geometry.misfit_weights {
+            None => vec![unit as f32; projections],
+            Some(weights) => weights.iter().map(|weight| (weight * unit) as f32).collect(),
+        };
         let spacing = geometry.weights.iter().map(|weight| (weight * unit) as f32).collect();
         let grids = grid_values(&session.facts, spec, std::iter::once(geometry.roi))?;
         Ok(RowsToImages {
-            stages: [stage(&|_| 1.0, vec![unit as f32; projections])?, stage(&|k| filter[k], spacing)?],
+            stages: [stage(&|_| 1.0, plain)?, stage(&|k| filter[k], spacing)?],
             projector: BackProjector::new(session, spec, geometry, 0..projections)?,
             sinogram: SinogramStore::new(session, spec.texel, bins, projections, spec.element_bytes())?
                 .with_grids(session, grids)?,

@@ -7,4 +7,4 @@ mod form;
 mod on_device;
 
 pub use form::SolverForm;
-pub use on_device::{DeviceSolver, RowScale, SolverStart, slice_weights, split_images};
+pub use on_device::{DeviceSolver, SolverStart, slice_weights, split_images};

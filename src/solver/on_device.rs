@@ -6,23 +6,14 @@ use crate::device::Session;
 use crate::error::{Error, Result};
 use crate::geometry::{Geometry, GridSides, Roi};
 use crate::least_squares::{
-    AT_START, FEWEST, Iterations, LeastSquares, RELAX, ScanLevel, ScanOperators, SliceOutcome, SliceScale, SplitForm,
-    is_anew,
+    AT_START, FEWEST, Iterations, LeastSquares, RELAX, RowScale, ScanLevel, ScanOperators, SliceOutcome, SliceScale,
+    SplitForm, is_anew,
 };
 use crate::operations::{SliceWeights, SplitEnd, SplitGroups, SplitImages, SplitIteration, SplitTables};
 use opencl3::memory::{Buffer, CL_MEM_READ_WRITE};
 
 /// Number of iterations between two looks at whether all slices have ended.
 const LOOK: usize = 5;
-
-/// What is known of the rows of a slice.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct RowScale {
-    /// Deviation of their noise.
-    pub sigma: f64,
-    /// Sum of their squares.
-    pub energy: f64,
-}
 
 /// What a search of slices begins with.
 #[derive(Clone, Copy)]
@@ -196,7 +187,8 @@ impl SolverLevel {
         let end = SplitEnd { fewest: FEWEST, tolerance };
         for number in 0..iterations.most() {
             self.images.iterate(session, count, SplitIteration { number, relax: RELAX, anew: is_anew(number) }, end)?;
-            if number % LOOK == LOOK - 1 && self.images.progress(session, count)?.iter().all(|of| of.ended != 0.0) {
+            let look = iterations == Iterations::Auto && number % LOOK == LOOK - 1;
+            if look && self.images.progress(session, count)?.iter().all(|of| of.ended != 0.0) {
                 break;
             }
         }

@@ -63,6 +63,31 @@ fn run_mean(lab: &Lab) -> f64 {
     serde_json::from_str::<Value>(&lab.read_text("h.json")).unwrap()["mean"].as_f64().unwrap()
 }
 
+/// The page of a run of least squares has the slice in the middle by filtered back projection, too.
+#[test]
+fn a_slice_of_least_squares_is_beside_one_by_filtered_back_projection() {
+    let lab = Lab::new();
+    lab.ok("phantom --kind asymmetric --size 48 --projections 20 --slices 3 --noise 0.2 --output sin");
+    let region = "--roi 4,6,30,20 --mask 0.9";
+    lab.ok(&format!("{RUN} --method tv --iterations 5 {region} --report run.html --output tv"));
+    lab.ok("report tv --output again.html");
+    let (run, again) = (data(&lab, "run.html"), data(&lab, "again.html"));
+    assert!(run == again);
+    let beside = &run["filtered"];
+    assert_eq!((&beside["slice"], &beside["method"], &beside["missing"]), (&json!(1), &json!("tv"), &Value::Null));
+    assert_eq!((&beside["image"]["width"], &beside["image"]["height"]), (&json!(30), &json!(20)));
+    lab.ok(&format!("{RUN} {region} --report fbp.html --output fbp"));
+    let fbp = data(&lab, "fbp.html");
+    assert_eq!(fbp["filtered"], Value::Null);
+    assert_eq!(fbp["slices"]["numbers"], run["slices"]["numbers"]);
+    assert_eq!(fbp["slices"]["images"][1], beside["image"]);
+    assert!(run["slices"]["images"][1] != beside["image"]);
+    // without its input, nothing can be computed
+    fs::remove_dir_all(lab.path("sin")).unwrap();
+    lab.ok("report tv --output again.html");
+    assert_eq!(data(&lab, "again.html")["filtered"], Value::Null);
+}
+
 #[test]
 fn a_page_shows_what_was_done_to_the_data() {
     let lab = Lab::small();

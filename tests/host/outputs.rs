@@ -20,7 +20,7 @@ enum Use {
 /// Every flag and argument of every command that names files.
 const FLAGS: &[(&str, &[&str], Use)] = &[
     ("reconstruct", &["sinograms", "projections", "hdf5", "raw", "flats", "flats2", "darks"], Use::Reads),
-    ("reconstruct", &["angles", "center_shifts", "config", "profile"], Use::Reads),
+    ("reconstruct", &["angles", "center_shifts", "weights", "config", "profile"], Use::Reads),
     ("reconstruct", &["output"], Use::Output),
     ("reconstruct", &["preview"], Use::Writes(&["png"], &[])),
     ("reconstruct", &["histogram"], Use::Writes(&["json"], &["x.png"])),
@@ -30,7 +30,7 @@ const FLAGS: &[(&str, &[&str], Use)] = &[
     ("reconstruct", &["log"], Use::Writes(&["log"], &[])),
     ("batch", &["table"], Use::Reads),
     ("batch", &["sinograms", "projections", "hdf5", "raw", "flats", "flats2", "darks"], Use::Reads),
-    ("batch", &["angles", "center_shifts", "config", "profile"], Use::Reads),
+    ("batch", &["angles", "center_shifts", "weights", "config", "profile"], Use::Reads),
     // each scan is a run
     ("batch", &["output", "preview", "histogram", "sections", "report", "save_config", "log"], Use::Output),
     ("preprocess", &["sinograms", "projections", "hdf5", "raw", "flats", "flats2", "darks"], Use::Reads),

@@ -6,7 +6,7 @@ use crate::cli::ReconstructArgs;
 use crate::engine::FieldCounts;
 use crate::geometry::AngleWeights;
 use crate::kernel::{Interpolation, Mode, Padding};
-use crate::least_squares::{LeastSquares, SliceMethod};
+use crate::least_squares::{LeastSquares, ProjectionWeights, SliceMethod};
 use crate::numbers::{brief, significant};
 use crate::recipe::{Recipe, Scaling};
 use crate::sink::Dtype;
@@ -283,6 +283,15 @@ impl<'a> Account<'a> {
                 ),
                 SliceMethod::Cgls | SliceMethod::Fbp => "Conjugate gradients ended at the noise of the rows.".into(),
             });
+            said.extend(match solver.weights {
+                ProjectionWeights::Uniform => None,
+                ProjectionWeights::Noise => {
+                    Some("The misfit of each projection was weighted by the inverse variance of its noise.".to_owned())
+                }
+                ProjectionWeights::File => {
+                    Some("The misfit of each projection was weighted by a given number.".to_owned())
+                }
+            });
             said.extend(solver.interior.then(|| {
                 "Rows were extended beyond the detector by their end values, which fall to 0 over a quarter of its bins.".into()
             }));
@@ -546,6 +555,8 @@ mod tests {
             ("--dtype u16 --range=-1,3", "stored as u16 from -1 to 3", ""),
             ("--pixel-size 0.65um", "attenuation per um, with pixels of 0.65 um", ""),
             ("--angle-weights uniform", "the scheme uniform", ""),
+            ("--method tv --weights noise", "weighted by the inverse variance of its noise", "2 (2009) 323"),
+            ("--method cgls --weights w.txt", "weighted by a given number", ""),
         ] {
             let input = format!("--projections p --flats f --darks d {flags}");
             let (_, text) = account(&input, Some(FIELDS), None);

@@ -21,6 +21,7 @@ use crate::cli::ReconstructArgs;
 use crate::device::DeviceSearch;
 use crate::engine::{
     Done, Finish, ObservedSlice, ReadyDevice, Run, Source, WRITERS, chosen, leave, plan_for, ready_devices, run_stages,
+    with_noise_weights,
 };
 use crate::error::Result;
 use crate::execution::Existing;
@@ -76,6 +77,7 @@ pub(super) fn reconstruct_scan(mut flags: ReconstructArgs, name: Option<&str>, c
         target.check_inputs(inputs(&job, &source), &source.scan.run_slices)?;
     }
     let (job, source, axis) = with_axis(job, source, &flags, &reporter)?;
+    let source = with_noise_weights(source, &job, &reporter)?;
     reporter.refuse_doubts()?;
     let (scan, shard) = (&source.scan, job.execution.shard);
     if job.execution.dry_run {
@@ -159,7 +161,11 @@ fn show_trials(found: Aligned, flags: &ReconstructArgs, reporter: &Reporter) {
     let overwrite = Some(job.execution.existing == Existing::Overwrite);
     let file = OutputFile::new("--report", path, OutputKind::Html, &input_set(&job, &source), overwrite);
     reporter.stage("reconstructing trial slices");
-    match file.and_then(|file| trial_page(&job, source, &range, flags, &file)) {
+    let shown = file.and_then(|file| {
+        let source = with_noise_weights(source, &job, &Reporter::silent())?;
+        trial_page(&job, source, &range, flags, &file)
+    });
+    match shown {
         Ok(()) => reporter.note(&format!("note: {} shows trial slices, --sweep {range}", path.shown())),
         Err(error) => reporter.note(&format!("note: no trial slices in {}: {error}", path.shown())),
     }
@@ -208,7 +214,7 @@ impl Reconstruction<'_> {
             .shared(&scan.run_slices)
             .with_run_file(record::run_file_of(self.flags, job, scan.center)?);
         let record = Record::begin(self, &devices, &mut lock, &identity, &axis)?;
-        let wanted = Wanted::by(&job.execution);
+        let wanted = Wanted::by(job);
         let overview = Overview::new(wanted, scan.slices.clone(), scan.geometry.roi, &finish);
         let (mut kept, mut counts) = (Vec::new(), Counts::default());
         let outcome = (|| {

@@ -4,12 +4,13 @@
 use super::outputs::{SectionFiles, SideFiles};
 use crate::engine::{Finish, ObservedSlice};
 use crate::error::{Error, Result};
-use crate::execution::Execution;
 use crate::files::OutputFile;
 use crate::geometry::Roi;
 use crate::histogram::{CountedSlice, Histogram, HistogramReport, Moments};
 use crate::html::{IMAGE_BYTES, PackedImage, Reduction};
+use crate::job::Job;
 use crate::picture::{Panel, write_histogram, write_sections};
+use crate::recipe::Recipe;
 use crate::sink::SOFTWARE;
 use crate::sink::{Dtype, Encoding, Target, write_image};
 use rayon::prelude::*;
@@ -40,17 +41,27 @@ pub(in crate::commands) struct Wanted {
     pub histogram: bool,
     pub sections: bool,
     pub previews: bool,
+    /// Number of further images of the size of a preview that the page has.
+    pub beside: usize,
 }
 
 impl Wanted {
     /// Returns the parts that the flags of a run ask for.
-    pub fn by(execution: &Execution) -> Wanted {
+    pub fn by(Job { recipe, execution }: &Job) -> Wanted {
         let page = execution.page.is_some();
         Wanted {
             histogram: execution.histogram.is_some() || page,
             sections: execution.sections.is_some() || page,
             previews: page,
+            ..Wanted::of_page(recipe)
         }
+    }
+
+    /// Returns the parts of a page.
+    pub fn of_page(recipe: &Recipe) -> Wanted {
+        // a slice of least squares is beside one by filtered back projection
+        let beside = usize::from(recipe.solver.is_some());
+        Wanted { histogram: true, sections: true, previews: true, beside }
     }
 }
 
@@ -93,9 +104,10 @@ const ENOUGH: usize = 10;
 const MOST: usize = 200;
 
 impl Previews {
-    fn of(slices: &[usize], roi: Roi) -> Previews {
-        let (reduction, count) = Reduction::to_bytes(roi.width, roi.height, slices.len(), ENOUGH, PREVIEW_BYTES);
-        let (count, last) = (count.min(MOST), slices.len().saturating_sub(1));
+    fn of(slices: &[usize], roi: Roi, beside: usize) -> Previews {
+        let all = slices.len() + beside;
+        let (reduction, count) = Reduction::to_bytes(roi.width, roi.height, all, ENOUGH + beside, PREVIEW_BYTES);
+        let (count, last) = (count.saturating_sub(beside).min(MOST), slices.len().saturating_sub(1));
         // the ends are among them, a single one is the middle
         let place = |i: usize| if count > 1 { i * last / (count - 1) } else { slices.len() / 2 };
         let chosen = (0..count).filter_map(|i| slices.get(place(i)).copied()).collect();
@@ -110,13 +122,13 @@ impl Overview {
         let counted = || Counted { histogram: Histogram::default(), moments: vec![Moments::default(); count] };
         let sections =
             || Sections { xy: Vec::new(), xz: vec![0.0; count * roi.width], yz: vec![0.0; count * roi.height] };
-        let Wanted { histogram, sections: cut, previews } = wanted;
+        let Wanted { histogram, sections: cut, previews, beside } = wanted;
         (histogram || cut || previews).then(|| Overview {
             roi,
             inside: (0..roi.height).map(|y| finish.inside(roi, y)).collect(),
             histogram: histogram.then(|| Mutex::new(counted())),
             sections: cut.then(|| Mutex::new(sections())),
-            previews: previews.then(|| Mutex::new(Previews::of(&slices, roi))),
+            previews: previews.then(|| Mutex::new(Previews::of(&slices, roi, beside))),
             slices,
         })
     }

@@ -6,8 +6,8 @@ use super::record::{RecordFile, ScanRecord};
 use crate::axis::sample_of;
 use crate::commands::repairs::counted;
 use crate::commands::survey::survey_json;
-use crate::engine::Source;
-use crate::error::Result;
+use crate::engine::{Source, row_slices};
+use crate::error::{Error, Result};
 use crate::files::OutputFile;
 use crate::geometry::Roi;
 use crate::html::{IMAGE_BYTES, PackedImage, RUN, Reduction, write_page};
@@ -60,12 +60,13 @@ impl RunPage<'_> {
         let output: PathBuf = output.components().collect();
         let name = scan_name(&job.execution.files.stacks.data);
         let account = Account::new(&job.recipe, record);
-        let [sinogram, seen, fields, search] = match source {
+        let [sinogram, seen, fields, search, filtered] = match source {
             Ok(source) => {
                 let slice = middle(&gathered.slices);
-                [sinogram(source, job, slice)?, seen(source, job, slice)?, fields(source), search(source, job)?]
+                let (sinogram, seen) = (sinogram(source, job, slice)?, seen(source, job, slice)?);
+                [sinogram, seen, fields(source), search(source, job)?, filtered(source, job, gathered)?]
             }
-            Err(_) => [const { Value::Null }; 4],
+            Err(_) => [const { Value::Null }; 5],
         };
         let data = json!({
             "program": env!("CARGO_PKG_VERSION"),
@@ -91,6 +92,7 @@ impl RunPage<'_> {
             "seen": seen,
             "fields": fields,
             "search": search,
+            "filtered": filtered,
             "missing": source.as_ref().err(),
         });
         write_page(file, &RUN, &title(&name, record.facts.scan.as_ref()), &data)
@@ -183,6 +185,25 @@ fn fields(source: &Source) -> Value {
     all.extend(images.flat2.map(|after| one("Flat field after the scan", frames.flats2, after)));
     all.extend((frames.darks > 0).then(|| one("Dark field", frames.darks, images.dark)));
     Value::Array(all)
+}
+
+/// Returns a slice by filtered back projection, in the middle of those that are shown, for a run of least squares.
+fn filtered(source: &Source, job: &Job, gathered: &Gathered) -> Result<Value> {
+    let (Some(solver), Some(previews)) = (&job.recipe.solver, &gathered.previews) else { return Ok(Value::Null) };
+    let shown: Vec<usize> = previews.images.keys().copied().collect();
+    let (slice, width) = (middle(&shown), gathered.roi.width);
+    let mut image = Value::Null;
+    let found = row_slices(&[job.filtered()], source, slice, &Reporter::silent(), |found| {
+        let (values, width) = previews.reduction.of(&found.values, width);
+        image = json!(PackedImage::new(&values, width));
+        Ok(())
+    });
+    let missing = match found {
+        Err(error @ Error::Interrupted(_)) => return Err(error),
+        // a finished run has its page, also where another slice does not fit beside it
+        found => found.err().map(|error| error.to_string()),
+    };
+    Ok(json!({ "slice": slice, "method": solver.method, "image": image, "missing": missing }))
 }
 
 /// Returns the result of every method of finding the axis.

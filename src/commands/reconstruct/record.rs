@@ -492,6 +492,7 @@ fn repeatable(flags: &ReconstructArgs, job: &Job, center: f64) -> Result<Reconst
     };
     let file = |file: &Option<PathBuf>| file.as_deref().map(path).transpose();
     let args = flags.clone();
+    let of_file = job.execution.files.weights.is_some();
     Ok(ReconstructArgs {
         input: InputArgs {
             sinograms: spec(&args.input.sinograms)?,
@@ -508,6 +509,7 @@ fn repeatable(flags: &ReconstructArgs, job: &Job, center: f64) -> Result<Reconst
             center_shifts: file(&args.scan.center_shifts)?,
             ..args.scan
         },
+        weights: if of_file { file(&args.weights)? } else { args.weights },
         output: spec(&args.output)?,
         center: Some(Text(format!("{center:?}"))),
         steps: StepArgs { tilt: job.recipe.steps.tilt.map(|tilt| Text(format!("{:?}", tilt.degrees))), ..args.steps },

@@ -4,10 +4,11 @@ use super::channels::{Chunk, Delivery, LeaveOnDrop};
 use crate::device::Session;
 use crate::engine::chunks::{ChunkKernels, DevicePass, DeviceSeconds, SliceBuffers};
 use crate::engine::run::{Run, joined, threads};
-use crate::engine::sinograms::SinogramStage;
+use crate::engine::sinograms::{ReadySinograms, SinogramStage};
 use crate::engine::work::Work;
 use crate::error::{Error, Result};
 use crate::fault;
+use crate::least_squares::RowScale;
 use crate::report::Stage;
 use crossbeam_channel::{Receiver, Sender, unbounded};
 use opencl3::memory::Buffer;
@@ -27,9 +28,12 @@ pub(super) trait Buffers {
 pub(super) struct Computing<'a> {
     pub session: &'a Session,
     pub kernels: &'a mut ChunkKernels,
-    /// Steps on sinograms, if the device does them.
+    /// What happens to sinograms before, if anything does.
     pub sinograms: Option<&'a mut SinogramStage>,
 }
+
+/// A chunk on the device whose slices can be computed, with the scales of its rows, if they were examined.
+type ReadyChunk = (Chunk<Buffer<f32>>, Vec<RowScale>);
 
 /// A device among those of a run.
 struct DeviceOfRun<'a> {
@@ -60,14 +64,14 @@ pub(super) fn stream(
             let _leave = LeaveOnDrop(work, device);
             download(reconstructed, &delivery)
         });
-        let (ready, correcting) = match sinograms {
-            None => (uploaded, None),
+        let (ready, correcting): (Box<dyn Iterator<Item = ReadyChunk>>, _) = match sinograms {
+            None => (Box::new(uploaded.into_iter().map(|chunk| (chunk, Vec::new()))), None),
             Some(stage) => {
                 let (to_compute, ready) = unbounded();
                 let correct = move || {
                     threads("correct sinograms")?.install(|| correct_sinograms(stage, run, uploaded, to_compute))
                 };
-                (ready, Some(scope.spawn(correct)))
+                (Box::new(ready.into_iter()), Some(scope.spawn(correct)))
             }
         };
         let computed = compute(session, kernels, DeviceOfRun { work, device, run }, ready, &buffers, to_download);
@@ -80,22 +84,22 @@ pub(super) fn stream(
     })
 }
 
-/// Does the steps on sinograms of chunk after chunk. Returns the seconds that this took.
+/// Does the steps on sinograms of chunk after chunk, and examines their rows. Returns the seconds that this took.
 fn correct_sinograms(
     stage: &mut SinogramStage,
     run: Run,
     uploaded: Receiver<Chunk<Buffer<f32>>>,
-    out: Sender<Chunk<Buffer<f32>>>,
+    out: Sender<ReadyChunk>,
 ) -> Result<f64> {
     let mut seconds = 0.0;
     for (chunk, sinograms) in uploaded {
         if run.is_cancelled() {
             break;
         }
-        let busy = stage.run(&sinograms, chunk.len())?;
+        let ReadySinograms { scales, seconds: busy } = stage.run(&sinograms, chunk.len())?;
         seconds += busy;
         run.clock.add(Stage::Correcting, Duration::from_secs_f64(busy));
-        if out.send((chunk, sinograms)).is_err() {
+        if out.send(((chunk, sinograms), scales)).is_err() {
             break;
         }
     }
@@ -108,20 +112,20 @@ fn compute(
     session: &Session,
     kernels: &mut ChunkKernels,
     of_run: DeviceOfRun,
-    ready: Receiver<Chunk<Buffer<f32>>>,
+    ready: impl Iterator<Item = ReadyChunk>,
     buffers: &impl Buffers,
     out: Sender<Chunk<SliceBuffers>>,
 ) -> Result<DeviceSeconds> {
     let DeviceOfRun { work, device, run } = of_run;
     let mut seconds = DeviceSeconds::default();
-    for (number, (chunk, sinograms)) in ready.into_iter().enumerate() {
+    for (number, ((chunk, sinograms), scales)) in ready.enumerate() {
         fail_on_purpose(run, device, number)?;
         if run.is_cancelled() {
             break;
         }
         let Some(mut slices) = buffers.free_slices()? else { break };
         let start = Instant::now();
-        let pass = DevicePass { step: 0, rows: sinograms, slices: &slices.values, count: chunk.len() };
+        let pass = DevicePass { step: 0, rows: sinograms, slices: &slices.values, count: chunk.len(), scales: &scales };
         let filtered = |sinograms| {
             buffers.sinograms_done(sinograms)?;
             work.ready(device);

@@ -176,6 +176,7 @@ fn samples_and_cells_of_gridding_are_those_of_a_scan() {
         angles: (0..size).map(|p| 180.0 * p as f64 / size as f64).collect(),
         axis: vec![255.5; size],
         weights: vec![1.0; size],
+        misfit_weights: None,
     };
     let profile = ProfileStore::built_in().unwrap().named("default").unwrap();
     for (items, tile, samples) in [(GridItems::Cells, 8, 16), (GridItems::Tiles, 32, 240)] {

@@ -27,7 +27,7 @@ fn job(change: impl FnOnce(&mut ReconstructArgs)) -> Job {
 }
 
 fn stack() -> StackShape {
-    StackShape { slices: 100, projections: 180, bins: 256, binning: 1, angles: None, shifts: None }
+    StackShape { slices: 100, projections: 180, bins: 256, binning: 1, angles: None, shifts: None, weights: None }
 }
 
 fn known() -> KnownFailures {
@@ -233,6 +233,18 @@ fn scans_are_checked() {
     }
     let wrong = StackShape { shifts: Some(vec![0.0; 179]), ..stack() };
     assert_eq!(scan(|_| {}, wrong).unwrap_err().exit_code(), 3);
+    let weighted = |weights: Vec<f64>| {
+        let change: fn(&mut ReconstructArgs) = |a| a.scan.exclude = Some("0..10".into());
+        Scan::new(&job(change), &StackShape { weights: Some(weights), ..stack() })
+    };
+    let weights = (0..180).map(|p| if p < 10 { 1000.0 } else { 2.0 }).collect();
+    assert_eq!(weighted(weights).unwrap().geometry.misfit_weights, Some(vec![1.0; 170]));
+    for (weights, words) in
+        [(vec![1.0; 179], "179 weights"), ([vec![1.0; 9], vec![0.0; 171]].concat(), "0.0 of projection 9")]
+    {
+        let message = weighted(weights).unwrap_err().to_string();
+        assert!(message.contains("--weights") && message.contains(words), "{message}");
+    }
     let wrong = StackShape { angles: Some(vec![0.0; 181]), ..stack() };
     let message = scan(|a| a.scan.angles = Some("a.txt".into()), wrong).unwrap_err().to_string();
     assert!(message.contains("181 angles") && message.contains("180 projections"), "{message}");

@@ -122,6 +122,7 @@ fn geometry(scan: &Scan, roi: Roi) -> Geometry {
         angles: scan.angles.clone(),
         axis: scan.axis.clone(),
         weights: scan.weights.clone(),
+        misfit_weights: None,
     }
 }
 
