@@ -549,6 +549,25 @@ mod tests {
     }
 
     #[test]
+    fn what_steps_have_in_common_is_prepared_once() {
+        let directory = tempfile::tempdir().unwrap();
+        let stacks = stacks(directory.path());
+        let used: Vec<usize> = (0..COUNT).collect();
+        let scope = Scope { median: false, used: &used, full_projections: true };
+        let other = Steps { phase: Some(Paganin { length: 3.0, unsharp: None }), ..steps() };
+        let [first, anew] = [steps(), other.clone()].map(|steps| Preparation::open(&steps, &stacks, scope).unwrap());
+        std::fs::write(directory.path().join("flats/f_0.tif"), "not read again").unwrap();
+        let steps_before = steps();
+        let like = |steps: &Steps| Preparation::like(Some((&steps_before, &first)), steps, &stacks, scope);
+        let found = like(&other).unwrap();
+        for p in 0..COUNT {
+            assert_eq!(whole(&stacks.data, &found, p), whole(&stacks.data, &anew, p));
+        }
+        // fields after another step are others
+        assert!(like(&Steps { outliers: None, ..steps() }).is_err());
+    }
+
+    #[test]
     fn outliers_leave_the_fields_frames() {
         let directory = tempfile::tempdir().unwrap();
         let mut frame = vec![100f32; ROWS * BINS];
