@@ -25,7 +25,7 @@ pub(super) const CENTER: &str = "\
 
 pub(super) const TRIALS: &str = "\
   fbp trials scan.h5 --vary center=28..=35:0.5 \\
-      --vary stripes=none,dead+titarenko,all --output trials.html
+      --vary stripes=none,dead+titarenko,all --output values.html
   fbp trials scan.h5 --center auto --vary filter-cutoff=0.4..=1:0.2 \\
       --filter hann --output cutoffs.html
   fbp trials --sinograms sinos/ --vary interpolation=linear,exact \\
