@@ -424,7 +424,7 @@ def main():
         site_pages.look(browser, Path(sys.argv[4]))
         if len(sys.argv) > 5:
             pictures = Path(sys.argv[5])
-            for page, name, width, scheme, height in [("run", "report", WIDE, "light", 2450), ("trials", "trials", WIDE, "dark", 1500), ("tiles", "tiles", WIDE, "light", 1750),
+            for page, name, width, scheme, height in [("run", "report", WIDE, "light", 2450), ("trials", "trials", WIDE, "dark", 1500), ("tiles", "tiles", WIDE, "light", 1950),
                                                       ("run", "report-phone", PHONE, "light", 1500)]:  # fmt: skip
                 browser.open(work / f"{page}.html", width, scheme)
                 if name == "report":
