@@ -1,25 +1,15 @@
-//! Finds the rotation axis from a few rows of the input, corrected as for a run, and reconstructs slices for trial axes
-//! as a run does.
+//! Finds the rotation axis from a few rows of the input, corrected as for a run.
 
 use crate::center::{self, AxisEstimate, AxisSearch, AxisSurvey, AxisTilt, Method, Sinograms, TrialScores};
-use crate::engine::{RowSlice, Source, corrected_rows, row_slices};
-use crate::error::{Result, messages};
+use crate::engine::{Source, corrected_rows};
+use crate::error::Result;
 use crate::geometry::default_axis;
 use crate::job::Job;
-use crate::numbers::brief;
 use crate::plan::{Scan, binned};
 use crate::report::Reporter;
 use crate::steps::Tilt;
 use serde::{Deserialize, Serialize};
 use std::fmt;
-
-messages! {
-    /// What is wrong with the axes of trial slices.
-    enum TrialAxisError: Usage {
-        OutsideDetector { axis: String, first: String, last: String } =>
-            "--sweep: {axis} is outside the detector, bins {first} to {last}",
-    }
-}
 
 /// Smallest tilt, in standard deviations, from which the projections are rotated until the axis is upright.
 const SUSPECTED: f64 = 2.0;
@@ -169,40 +159,6 @@ impl Sampled {
         found.value = found.value * scale + shift;
         found.uncertainty *= scale;
     }
-}
-
-/// A slice that was reconstructed about a trial axis.
-pub struct Trial {
-    /// Axis in bins of the detector.
-    pub center: f64,
-    pub slice: RowSlice,
-}
-
-/// Reconstructs the middle row of a job about each of the axes (in bins of the detector), as a run of this row would,
-/// on the first of the job's devices. `take` receives the slices one after the other. Returns the number of the row.
-///
-/// # Errors
-/// Fails as a run does; with [`Error::Usage`](crate::error::Error::Usage) for an axis outside the detector.
-pub fn trial_slices(
-    job: &Job,
-    source: &Source,
-    axes: &[f64],
-    reporter: &Reporter,
-    mut take: impl FnMut(Trial) -> Result<()>,
-) -> Result<usize> {
-    let last = (source.stack().width() * source.stack().binning().by) as f64 - 1.0;
-    let (first, last) = (-source.scan.mean_shift, last - source.scan.mean_shift);
-    if let Some(outside) = axes.iter().find(|axis| !(first..=last).contains(*axis)) {
-        let [axis, first, last] = [*outside, first, last].map(brief);
-        return Err(TrialAxisError::OutsideDetector { axis, first, last }.into());
-    }
-    let row = source.scan.run_slices.get(source.scan.run_slices.len() / 2).copied().unwrap_or_default();
-    let jobs: Vec<Job> = axes.iter().map(|&center| job.about(center)).collect();
-    let mut axes = axes.iter();
-    row_slices(&jobs, source, row, reporter, |slice| {
-        axes.next().map_or(Ok(()), |&center| take(Trial { center, slice }))
-    })?;
-    Ok(row)
 }
 
 /// Method and range of a search of the axis.

@@ -79,6 +79,7 @@ fn run(cli: Cli) -> Result<()> {
             results(&text)?;
             verdict
         }
+        Command::Trials { args, .. } => results(&commands::trials(*args, &*cancelled_by_signals()?)?),
         Command::Report(args) => commands::report(&args, &*cancelled_by_signals()?),
         Command::Preprocess { args, .. } => results(&commands::preprocess(&args)?),
         Command::Phantom(args) => results(&commands::phantom(&args)?),

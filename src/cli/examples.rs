@@ -23,6 +23,14 @@ pub(super) const CENTER: &str = "\
   fbp center --projections proj/ --flats flats/ --darks darks/ --json
   fbp center scan.h5 --sweep 28..35:0.5 --output trials.html";
 
+pub(super) const TRIALS: &str = "\
+  fbp trials scan.h5 --vary center=28..=35:0.5 \\
+      --vary stripes=none,dead+titarenko,all --output values.html
+  fbp trials scan.h5 --center auto --vary filter-cutoff=0.4..=1:0.2 \\
+      --filter hann --output cutoffs.html
+  fbp trials --sinograms sinos/ --vary interpolation=linear,exact \\
+      --output interpolations/";
+
 pub(super) const PREPROCESS: &str = "\
   fbp preprocess scan.h5 --remove-outliers 3,500 --output corrected/
   fbp preprocess --sinograms sinos/ --stripes dead,wavelet:sigma=1 \\

@@ -20,6 +20,7 @@ mod report;
 mod scan;
 mod selection;
 mod steps;
+mod trials;
 mod tune;
 mod values;
 
@@ -42,6 +43,7 @@ pub use report::ReportArgs;
 pub use scan::ScanArgs;
 pub use selection::KernelSelectionArgs;
 pub use steps::{InputMeasures, StepArgs};
+pub use trials::{OF_RUNS, TrialsArgs};
 pub use tune::TuneArgs;
 pub use values::Text;
 
@@ -53,6 +55,7 @@ use help::EXIT_CODES;
 use input::ScanArg;
 use std::ffi::OsString;
 use std::path::Path;
+use trials::in_trials;
 
 /// Filtered back projection of X-ray sinograms and projections on any OpenCL device.
 #[derive(Debug, Parser)]
@@ -114,6 +117,14 @@ pub enum Command {
         #[command(flatten)]
         args: Box<CenterArgs>,
     },
+    /// Write slices of one row by several values of one or two flags, side by side in a page
+    #[command(after_help = with_exit_codes(examples::TRIALS), mut_args = in_trials)]
+    Trials {
+        #[command(flatten)]
+        scan: ScanArg,
+        #[command(flatten)]
+        args: Box<TrialsArgs>,
+    },
     /// Write the corrected sinograms or projections that reconstruct would filter
     #[command(after_help = with_exit_codes(examples::PREPROCESS))]
     Preprocess {
@@ -154,6 +165,7 @@ pub fn parse(words: impl Iterator<Item = OsString>) -> Result<Cli, clap::Error> 
     let input = match &mut cli.command {
         Command::Reconstruct { scan, args } => Some((scan, &mut args.input)),
         Command::Center { scan, args } => Some((scan, &mut args.input)),
+        Command::Trials { scan, args } => Some((scan, &mut args.run.input)),
         Command::Preprocess { scan, args } => Some((scan, &mut args.input)),
         _ => None,
     };

@@ -3,7 +3,7 @@
 use super::add_measures;
 use super::errors::CommandFlagError;
 use super::survey::estimate_json;
-use super::trials::trials;
+use super::trials::sweep;
 use crate::axis::{Aligned, AxisQuery, FoundTilt};
 use crate::center::{self, AxisEstimate, AxisSearch, Method};
 use crate::cli::{CenterArgs, StepArgs, Text};
@@ -28,7 +28,7 @@ pub fn center(args: &CenterArgs) -> Result<(String, Result<()>)> {
     let reporter = Reporter::of(&job.execution.messages)?;
     remarks.into_iter().for_each(|remark| reporter.remark(remark));
     if let (Some(range), Some(output)) = (&args.sweep, &args.output) {
-        return Ok((trials(&job, args, range, output, &reporter)?, Ok(())));
+        return Ok((sweep(&job, args, range, output, &reporter)?, Ok(())));
     }
     let method = args.method.as_deref().map(|name| name.parse::<Method>()).transpose();
     let method = method.map_err(|e| CommandFlagError::Method { error: e.to_string() })?;

@@ -40,25 +40,6 @@ messages! {
 }
 
 messages! {
-    /// What is wrong with the trial slices of a sweep.
-    pub(super) enum TrialSweepError: Usage {
-        Malformed { text: String } =>
-            "--sweep: `{text}` does not have this form"; "write A..B:S in bins, such as 1020..1028:0.5",
-        NotANumber { text: String } =>
-            "--sweep: `{text}` contains something that is not a number";
-            "write A..B:S in bins, such as 1020..1028:0.5",
-        StepTooSmall { text: String, finest: f64 } =>
-            "--sweep: `{text}` has a step below {finest}"; "write A..B:S in bins, such as 1020..1028:0.5",
-        Positions { text: String, most: usize } =>
-            "--sweep: `{text}` covers no position, or more than {most}";
-            "write A..B:S in bins, such as 1020..1028:0.5",
-        TileTooLarge { count: usize, side: usize, most: usize } =>
-            "--tile: {count} trial slices of {side} x {side} pixels are too much for a page of 10 MB";
-            "give at most {most}, or fewer positions",
-    }
-}
-
-messages! {
     /// Profiles that a command cannot use.
     pub(super) enum CommandProfileError: Usage {
         NoThroughput =>
@@ -102,9 +83,6 @@ messages! {
         TruthExists => "--truth: exists already"; "add --overwrite or choose another file",
         StoppedRun =>
             "is the output of a run that was stopped"; "add --overwrite to replace it, or choose another --output",
-        TrialsInInput => "--output: is the input"; "choose another directory or file",
-        TrialsExist => "--output: exists"; "add --overwrite or choose another file",
-        TrialsInFilled => "--output: is not empty"; "add --overwrite or choose another directory",
     }
 }
 

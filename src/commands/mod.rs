@@ -9,6 +9,7 @@ mod doctor;
 mod errors;
 #[cfg(feature = "hdf5")]
 mod examine;
+mod flags;
 mod help;
 mod info;
 mod kernel;
@@ -40,6 +41,7 @@ pub use preprocess::preprocess;
 pub use profiles::profiles;
 pub use reconstruct::reconstruct;
 pub use report::report;
+pub use trials::trials;
 pub use tune::tune;
 
 use crate::cli::{InputArgs, InputMeasures, StepArgs};

@@ -395,7 +395,7 @@ impl Engine {
             return Err(Error::Internal(format!("a chunk of {count} slices does not fit the plan of {chunk}")));
         }
         let (Some(input), Some(output)) = (self.inputs.first_mut(), self.outputs.first()) else {
-            return Err(Error::Internal("there is no buffer for a chunk".into()));
+            return Err(no_buffer());
         };
         let session = &self.session;
         let mut seconds = DeviceSeconds::default();
@@ -435,12 +435,24 @@ impl Engine {
     /// Computes one slice as [`slice`](Self::slice) does, and returns the seconds that the device took, too.
     pub fn timed_slice(&mut self, source: &Source, slice: usize) -> Result<(Vec<f32>, DeviceSeconds)> {
         let mut values = vec![0f32; self.shape.out_slice];
-        let Some(rows) = &mut self.rows else {
+        if self.rows.is_none() {
             let seconds = self.reconstruct(&source.read(&[slice], self.wants.steps)?, &mut values)?;
             return Ok((values, seconds));
+        }
+        self.load(source, slice)?;
+        let (Some(sinograms), Some(output)) = (self.inputs.first(), self.outputs.first()) else {
+            return Err(no_buffer());
         };
-        let (Some(sinograms), Some(output)) = (self.inputs.first_mut(), self.outputs.first()) else {
-            return Err(Error::Internal("there is no buffer for a chunk".into()));
+        let pass = DevicePass { step: 0, rows: sinograms, slices: &output.values, count: 1, scales: &[] };
+        let seconds = self.kernels.run_after(&self.session, self.sinograms.as_mut(), pass)?;
+        self.session.download(&output.values, 0, &mut values, "slices")?;
+        Ok((values, seconds))
+    }
+
+    /// Reads and corrects the rows of one slice on the device, to the beginning of the first buffer.
+    pub(super) fn load(&mut self, source: &Source, slice: usize) -> Result<()> {
+        let (Some(rows), Some(sinograms)) = (&mut self.rows, self.inputs.first_mut()) else {
+            return Err(no_buffer());
         };
         let (session, slices, scan, stride) = (&self.session, [slice], source.rows(), self.shape.in_slice);
         let mut memory = HostMemory::plain(rows.most_bytes().div_ceil(4))?;
@@ -451,11 +463,13 @@ impl Engine {
             let complete = (!matches!(piece, Piece::Batch { .. })).then_some(&slices[..]);
             rows.wait(session, &scan, &piece, complete)?;
         }
-        let pass = DevicePass { step: 0, rows: &*sinograms, slices: &output.values, count: 1, scales: &[] };
-        let seconds = self.kernels.run_after(session, self.sinograms.as_mut(), pass)?;
-        session.download(&output.values, 0, &mut values, "slices")?;
-        Ok((values, seconds))
+        Ok(())
     }
+}
+
+/// Makes the error of an engine without memory.
+pub(super) fn no_buffer() -> Error {
+    Error::Internal("there is no buffer for a chunk".into())
 }
 
 impl ChunkKernels {

@@ -28,7 +28,7 @@ pub use finish::Finish;
 pub use noise_weights::with_noise_weights;
 pub use pages::{PageDevice, pages};
 pub use prepare::{Prepared, SelfTest, open_device, plan_for};
-pub use row_slices::{RowSlice, row_slices};
+pub use row_slices::{RowSlice, RowWork, row_slices};
 pub use run::{ObservedSlice, Run};
 pub use solver::SolverCounts;
 pub use source::{FieldCounts, Source};

@@ -1,16 +1,27 @@
-//! One slice by several jobs: about trial axes, or from parts of the projections.
+//! One slice by several jobs: by other values of some flags, or from parts of the projections.
+//!
+//! What jobs have in common is done once: rows are corrected once for all jobs that correct them alike, and slices that
+//! differ in what the host does to their rows are filtered and back-projected together. The source may keep rows in memory,
+//! so that they are read once.
 
-use super::chunks::{Engine, Setup};
+use super::chunks::{Engine, Setup, no_buffer};
 use super::devices::host_budget;
 use super::finish::Finish;
+use super::noise_weights::with_noise_weights;
 use super::prepare::{Prepared, open_device};
 use super::source::Source;
-use crate::device;
+use crate::device::{self, FoundDevice};
 use crate::error::{Error, Result};
 use crate::job::Job;
-use crate::plan::Memory;
-use crate::recipe::{Recipe, ScanRecipe};
+use crate::kernel::StepBackend;
+use crate::plan::{Memory, Plan, Scan};
+use crate::recipe::{Input, Recipe, ScanRecipe};
 use crate::report::Reporter;
+use crate::steps::{Counts, Steps};
+use rayon::prelude::*;
+
+/// Share of the host's memory that corrected rows take at most.
+const KEPT: u64 = 4;
 
 /// A slice in the unit of its job.
 pub struct RowSlice {
@@ -18,6 +29,72 @@ pub struct RowSlice {
     pub size: usize,
     /// Values `[y][x]` of the region.
     pub values: Vec<f32>,
+}
+
+/// What was done for slices of one row.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct RowWork {
+    /// How often the row was corrected.
+    pub corrections: usize,
+    /// How often slices were back-projected, one or several together.
+    pub passes: usize,
+}
+
+/// Reconstructs a row of the scan by each of the jobs, as a run of this row would, on the first of the jobs' devices.
+/// `take` receives the number of a job and its slice, beginning with the job `first`; jobs that have more in common with
+/// the one before come earlier.
+///
+/// # Errors
+/// Errors of a run, and those of `take`.
+pub fn row_slices(
+    jobs: &[Job],
+    source: &Source,
+    (row, first): (usize, usize),
+    reporter: &Reporter,
+    mut take: impl FnMut(usize, RowSlice) -> Result<()>,
+) -> Result<RowWork> {
+    let Some(job) = jobs.get(first) else { return Ok(RowWork::default()) };
+    let devices = device::find(&job.execution.devices)?;
+    let found = devices.first().ok_or_else(|| Error::Internal("there is no device".into()))?;
+    let memory = job.execution.host_memory() / KEPT;
+    let mut bench =
+        TrialBench { jobs, source, row, found, reporter, rows: SeenRows::new(memory), ready: None, passes: 0 };
+    let mut left: Vec<usize> = (0..jobs.len()).collect();
+    let mut next = first;
+    while !left.is_empty() {
+        for (number, slice) in bench.pass(next, &mut left)? {
+            take(number, slice)?;
+        }
+        let Some(&nearest) = left.iter().min_by_key(|&&other| distance(&jobs[next].recipe, &jobs[other].recipe)) else {
+            break;
+        };
+        next = nearest;
+    }
+    let TrialBench { rows, ready, passes, .. } = bench;
+    if let Some((_, Prepared { session, .. })) = ready {
+        session.keep();
+    }
+    Ok(RowWork { corrections: rows.corrections, passes })
+}
+
+/// Returns what would be done again between two recipes: 0 if only the axis differs, 1 for a plan, 2 for corrected rows.
+fn distance(a: &Recipe, b: &Recipe) -> u8 {
+    let rows_differ = a.input != b.input
+        || a.steps.on_rows() != b.steps.on_rows()
+        || (a.scan.projection_range, &a.scan.exclude) != (b.scan.projection_range, &b.scan.exclude);
+    match rows_differ {
+        true => 2,
+        false => u8::from(without_scan(a) != without_scan(b)),
+    }
+}
+
+fn without_scan(recipe: &Recipe) -> Recipe {
+    Recipe { scan: ScanRecipe::default(), ..recipe.clone() }
+}
+
+/// Reports whether only the steps of two recipes differ.
+fn differ_in_steps(a: &Recipe, b: &Recipe) -> bool {
+    Recipe { steps: b.steps.clone(), ..a.clone() } == *b
 }
 
 /// Everything of a job and its scan that decides the plan for a single slice, but for the axis.
@@ -28,49 +105,201 @@ struct PlannedFor {
     angles: Vec<f64>,
 }
 
-/// Reconstructs a row of the scan by each of the jobs, as a run of this row would, on the first of the jobs' devices.
-/// `take` receives the slices one after the other.
-///
-/// # Errors
-/// Errors of a run, and those of `take`.
-pub fn row_slices(
-    jobs: &[Job],
-    source: &Source,
-    row: usize,
-    reporter: &Reporter,
-    mut take: impl FnMut(RowSlice) -> Result<()>,
-) -> Result<()> {
-    let Some(first) = jobs.first() else { return Ok(()) };
-    let devices = device::find(&first.execution.devices)?;
-    let found = devices.first().ok_or_else(|| Error::Internal("there is no device".into()))?;
-    let mut ready: Option<(PlannedFor, Prepared)> = None;
-    for job in jobs {
-        let mut source = source.as_of(job)?;
-        (source.scan.slices, source.scan.run_slices) = (vec![row], vec![row]);
-        let scan = &source.scan;
+impl PlannedFor {
+    fn new(job: &Job, scan: &Scan) -> PlannedFor {
         // an extended field is as wide as the axis is off the middle
-        let wanted = PlannedFor {
-            recipe: Recipe { scan: ScanRecipe::default(), ..job.recipe.clone() },
-            bins: scan.geometry.bins,
-            angles: scan.geometry.angles.clone(),
-        };
-        let prepared = match ready.take() {
-            Some((planned, prepared)) if planned == wanted => prepared,
-            _ => {
-                let memory = Memory { host: host_budget(job, scan)?, device: job.execution.device_memory, devices: 1 };
-                open_device(job, scan, found, memory, reporter)?
-            }
-        };
-        let Prepared { session, plan, self_test } = prepared;
-        let mut engine = Engine::new(session, &Setup::of(&job.recipe, &scan.geometry, &plan))?;
+        let geometry = &scan.geometry;
+        PlannedFor { recipe: without_scan(&job.recipe), bins: geometry.bins, angles: geometry.angles.clone() }
+    }
+
+    /// Reports whether what was planned for another job suits this one, too: steps of the host are no part of it.
+    fn suits(&self, planned: &PlannedFor, plan: &Plan) -> bool {
+        let same = if by_host(plan) { differ_in_steps } else { <Recipe as PartialEq>::eq };
+        same(&self.recipe, &planned.recipe) && (self.bins, &self.angles) == (planned.bins, &planned.angles)
+    }
+}
+
+/// Reports whether the host does all steps before the filter.
+fn by_host(plan: &Plan) -> bool {
+    [plan.steps.rows, plan.steps.images, plan.steps.sinograms] == [StepBackend::Host; 3]
+}
+
+/// Jobs for one row, and what they share.
+struct TrialBench<'a> {
+    jobs: &'a [Job],
+    source: &'a Source,
+    row: usize,
+    found: &'a FoundDevice,
+    reporter: &'a Reporter,
+    rows: SeenRows,
+    ready: Option<(PlannedFor, Prepared)>,
+    passes: usize,
+}
+
+impl TrialBench<'_> {
+    /// Computes the slice of a job, together with those that differ in steps of the host alone; all of them are removed
+    /// from `left`.
+    fn pass(&mut self, next: usize, left: &mut Vec<usize>) -> Result<Vec<(usize, RowSlice)>> {
+        let (jobs, job) = (self.jobs, &self.jobs[next]);
+        let source = self.source_of(job)?;
+        let scan = &source.scan;
+        let wanted = PlannedFor::new(job, scan);
+        let Prepared { session, plan, self_test } = self.prepared(job, scan, &wanted)?;
+        let together = if by_host(&plan) && job.recipe.solver.is_none() { plan.spec.slices as usize } else { 1 };
+        let others = left.iter().copied().filter(|&other| other != next);
+        let numbers: Vec<usize> = std::iter::once(next)
+            .chain(others.filter(|&other| differ_in_steps(&job.recipe, &jobs[other].recipe)))
+            .take(together)
+            .collect();
+        left.retain(|number| !numbers.contains(number));
+        let setup = Setup { chunk: numbers.len(), ..Setup::of(&job.recipe, &scan.geometry, &plan) };
+        let mut engine = Engine::new(session, &setup)?;
         engine.add_steps(&job.recipe, &source, &plan)?;
-        let mut values = engine.slice(&source, row)?;
-        Finish::new(&job.recipe, scan.geometry.size).apply(scan.geometry.roi, &mut values);
-        ready = Some((wanted, Prepared { session: engine.into_session(), plan, self_test }));
-        take(RowSlice { size: scan.geometry.size, values })?;
+        let mut sources = vec![source];
+        for &number in &numbers[1..] {
+            sources.push(self.source_of(&jobs[number])?);
+        }
+        let recipes: Vec<&Recipe> = numbers.iter().map(|&number| &jobs[number].recipe).collect();
+        let rows = self.rows.of(&mut engine, &sources, &recipes, self.row)?;
+        let slices = engine.slices_of(&sources, &rows)?;
+        let finished = numbers.iter().zip(slices).zip(&sources).map(|((&number, mut values), source)| {
+            let geometry = &source.scan.geometry;
+            Finish::new(&jobs[number].recipe, geometry.size).apply(geometry.roi, &mut values);
+            (number, RowSlice { size: geometry.size, values })
+        });
+        let finished = finished.collect();
+        self.passes += 1;
+        self.ready = Some((wanted, Prepared { session: engine.into_session(), plan, self_test }));
+        Ok(finished)
     }
-    if let Some((_, Prepared { session, .. })) = ready {
-        session.keep();
+
+    /// Returns the source of a job, for the row alone.
+    fn source_of(&self, job: &Job) -> Result<Source> {
+        let mut source = with_noise_weights(self.source.as_of(job)?, job, &Reporter::silent())?;
+        (source.scan.slices, source.scan.run_slices) = (vec![self.row], vec![self.row]);
+        Ok(source)
     }
-    Ok(())
+
+    /// Returns the device with a plan, those of the job before if they suit.
+    fn prepared(&mut self, job: &Job, scan: &Scan, wanted: &PlannedFor) -> Result<Prepared> {
+        match self.ready.take() {
+            Some((planned, prepared)) if wanted.suits(&planned, &prepared.plan) => return Ok(prepared),
+            Some((_, prepared)) => prepared.session.keep(),
+            None => {}
+        }
+        let memory = Memory { host: host_budget(job, scan)?, device: job.execution.device_memory, devices: 1 };
+        open_device(job, scan, self.found, memory, self.reporter)
+    }
+}
+
+/// Everything that decides the values of a corrected row.
+#[derive(Clone, PartialEq)]
+struct SeenBy {
+    input: Input,
+    steps: Steps,
+    used: Vec<usize>,
+    on_device: bool,
+}
+
+/// Corrected rows, with and without their stripes, as many as there is memory for.
+struct SeenRows {
+    known: Vec<(SeenBy, Vec<f32>)>,
+    /// Largest number of values.
+    most: usize,
+    corrections: usize,
+}
+
+impl SeenRows {
+    fn new(bytes: u64) -> SeenRows {
+        SeenRows { known: Vec::new(), most: (bytes / 4) as usize, corrections: 0 }
+    }
+
+    /// Returns the row by each of some recipes: corrected, and without stripes if the host removes them.
+    fn of(
+        &mut self,
+        engine: &mut Engine,
+        sources: &[Source],
+        recipes: &[&Recipe],
+        row: usize,
+    ) -> Result<Vec<Vec<f32>>> {
+        let by_host = engine.wants.steps.sinograms == StepBackend::Host;
+        let mut rows = Vec::with_capacity(sources.len());
+        for (source, recipe) in sources.iter().zip(recipes) {
+            let (input, used, on_device) = (recipe.input.clone(), source.scan.used.clone(), engine.rows.is_some());
+            let seen = SeenBy { input, steps: recipe.steps.on_rows(), used, on_device };
+            let wanted = SeenBy { steps: if by_host { &recipe.steps } else { &seen.steps }.clone(), ..seen.clone() };
+            match self.known(&wanted) {
+                Some(values) => rows.push((values, None)),
+                None => {
+                    let has_stripes = wanted != seen;
+                    rows.push((self.seen(engine, source, seen, row)?, has_stripes.then_some(wanted)));
+                }
+            }
+        }
+        rows.par_iter_mut().zip(sources).filter(|((_, wanted), _)| wanted.is_some()).for_each(
+            |((values, _), source)| {
+                source.preparation.sinogram(values, &mut Counts::default());
+            },
+        );
+        for (values, wanted) in &rows {
+            wanted.iter().for_each(|wanted| self.keep(wanted, values));
+        }
+        Ok(rows.into_iter().map(|(values, _)| values).collect())
+    }
+
+    /// Returns a corrected row as the detector saw it.
+    fn seen(&mut self, engine: &mut Engine, source: &Source, by: SeenBy, row: usize) -> Result<Vec<f32>> {
+        if let Some(values) = self.known(&by) {
+            return Ok(values);
+        }
+        let values = engine.seen_row(source, row)?;
+        self.corrections += 1;
+        self.keep(&by, &values);
+        Ok(values)
+    }
+
+    fn known(&self, by: &SeenBy) -> Option<Vec<f32>> {
+        self.known.iter().find(|(known, _)| known == by).map(|(_, values)| values.clone())
+    }
+
+    fn keep(&mut self, by: &SeenBy, values: &[f32]) {
+        let held = |known: &[(SeenBy, Vec<f32>)]| known.iter().map(|(_, values)| values.len()).sum::<usize>();
+        while !self.known.is_empty() && held(&self.known) + values.len() > self.most {
+            self.known.remove(0);
+        }
+        if values.len() <= self.most {
+            self.known.push((by.clone(), values.to_vec()));
+        }
+    }
+}
+
+impl Engine {
+    /// Reads one row and corrects it as a run does, up to the steps on sinograms: `[projection][bin]` as the detector saw
+    /// it.
+    fn seen_row(&mut self, source: &Source, row: usize) -> Result<Vec<f32>> {
+        if self.rows.is_none() {
+            return source.read_seen(&[row])?.pop().ok_or_else(no_buffer);
+        }
+        self.load(source, row)?;
+        let mut seen = vec![0f32; source.rows().seen_len()];
+        let sinograms = self.inputs.first().ok_or_else(no_buffer)?;
+        self.session.read_uploaded(sinograms, &mut seen, "a sinogram")?;
+        Ok(seen)
+    }
+
+    /// Reconstructs slices `[y][x]` from corrected rows, of which each has its source.
+    fn slices_of(&mut self, sources: &[Source], rows: &[Vec<f32>]) -> Result<Vec<Vec<f32>>> {
+        let (in_slice, out_slice) = (self.shape.in_slice, self.shape.out_slice);
+        let by_host = self.wants.steps.rows == StepBackend::Host;
+        let mut sinograms = vec![0f32; rows.len() * in_slice];
+        sinograms.par_chunks_mut(in_slice).zip(rows).zip(sources).for_each(|((sinogram, row), source)| {
+            sinogram[..row.len()].copy_from_slice(row);
+            if let Some(field) = source.scan.field.as_ref().filter(|_| by_host) {
+                field.extend(sinogram);
+            }
+        });
+        let mut slices = vec![0f32; rows.len() * out_slice];
+        self.reconstruct(&sinograms, &mut slices)?;
+        Ok(slices.chunks(out_slice).map(<[f32]>::to_vec).collect())
+    }
 }

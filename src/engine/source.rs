@@ -25,6 +25,8 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 const SAMPLED_ROWS: usize = 8;
 /// Largest number of values of all sampled sinograms together, unless one alone has more.
 const SAMPLED_VALUES: usize = 1 << 26;
+/// Share of the host's memory that rows take at most that are kept as they are stored.
+const KEPT: u64 = 4;
 
 /// The stack of a job, its correction, and the scan that it holds.
 pub struct Source {
@@ -32,6 +34,7 @@ pub struct Source {
     /// Files of the data and their fields, in order.
     pub files: Arc<[PathBuf]>,
     steps: Steps,
+    field_mode: FieldMode,
     pub preparation: Arc<Preparation>,
     sinograms: bool,
     shape: StackShape,
@@ -105,7 +108,7 @@ impl Source {
             (None, Some(_)) => reporter.note("note: there are dark fields but no flat fields, so nothing is corrected"),
             _ => {}
         }
-        let preparation = prepare(&job.recipe, &stacks, &scan)?;
+        let preparation = prepare(None, &job.recipe, &stacks, &scan)?;
         for (name, value) in preparation.describe() {
             reporter.detail(&format!("{name:<16}{}", visible(&value)));
         }
@@ -115,10 +118,11 @@ impl Source {
         preparation.remarks().iter().for_each(|remark| reporter.remark(remark.clone()));
         preparation.expect_light(&scan.run_slices)?;
         let files = stacks.files().map(Path::to_owned).collect();
-        let (steps, host) = (job.recipe.steps.clone(), HostFeed::default());
+        let (steps, field_mode, host) = (job.recipe.steps.clone(), job.recipe.input.field_mode, HostFeed::default());
         let (stacks, preparation) = (Arc::new(stacks), Arc::new(preparation));
         let noise_weights = None;
-        Ok(Source { stacks, files, steps, preparation, sinograms, shape, noise_weights, scan, host }.sized())
+        Ok(Source { stacks, files, steps, field_mode, preparation, sinograms, shape, noise_weights, scan, host }
+            .sized())
     }
 
     /// Completes the scan with what it needs to know of the steps.
@@ -132,7 +136,8 @@ impl Source {
             stripes: (threads * self.preparation.memory(used.len())) as u64,
         };
         let samples = samples(&self.stacks, &self.preparation, used, self.sinograms);
-        self.scan = Scan { held, samples, cached: self.stacks.held, ..self.scan };
+        let kept = self.stacks.data.kept().map_or(0, |(bytes, _)| bytes);
+        self.scan = Scan { held, samples, cached: self.stacks.held + kept, ..self.scan };
         self
     }
 
@@ -151,15 +156,23 @@ impl Source {
         PartsDigest::of(parts.into_iter().chain(weights)).to_string()
     }
 
+    /// Checks that a job which differs as in [`as_of`](Self::as_of) fits the data.
+    ///
+    /// # Errors
+    /// As of [`Scan::new`].
+    pub fn check(&self, job: &Job) -> Result<()> {
+        Scan::new(job, &self.shape).map(drop)
+    }
+
     /// Returns the same data for another job, which differs in its axis, its steps, or the projections that it uses.
     pub fn as_of(&self, job: &Job) -> Result<Source> {
         let mut scan = Scan::new(job, &self.shape)?;
         // what was said is not said again
         scan.remarks.retain(|remark| !self.scan.remarks.contains(remark));
-        let steps = job.recipe.steps.clone();
-        let preparation = match steps == self.steps {
+        let (steps, field_mode) = (job.recipe.steps.clone(), job.recipe.input.field_mode);
+        let preparation = match steps == self.steps && field_mode == self.field_mode {
             true => Arc::clone(&self.preparation),
-            false => Arc::new(prepare(&job.recipe, &self.stacks, &scan)?),
+            false => Arc::new(prepare(Some(self), &job.recipe, &self.stacks, &scan)?),
         };
         let (stacks, files, shape) = (Arc::clone(&self.stacks), Arc::clone(&self.files), self.shape.clone());
         let (sinograms, host, noise_weights) = (self.sinograms, HostFeed::default(), self.noise_weights.clone());
@@ -167,7 +180,8 @@ impl Source {
             Some(weights) => scan.weighted(weights),
             None => scan,
         };
-        Ok(Source { stacks, files, steps, preparation, sinograms, shape, noise_weights, scan, host }.sized())
+        Ok(Source { stacks, files, steps, field_mode, preparation, sinograms, shape, noise_weights, scan, host }
+            .sized())
     }
 
     /// Returns the same data with weights that were found for the projections of the stack.
@@ -180,6 +194,21 @@ impl Source {
         let slices = &self.scan.run_slices;
         let count = SAMPLED_ROWS.min(SAMPLED_VALUES / self.rows().sinogram_len().max(1)).clamp(1, slices.len());
         (0..count).map(|i| slices[(2 * i + 1) * slices.len() / (2 * count)]).collect()
+    }
+
+    /// Keeps the rows that the host reads for one row by any of some jobs in memory once they are read, if they take at most
+    /// a share of the memory of the first.
+    pub fn keep_rows(&self, jobs: &[Job], row: usize) {
+        let stack = self.stack();
+        let Some(most) = jobs.first().map(|job| job.execution.host_memory() / KEPT) else { return };
+        if self.sinograms {
+            // a page is a sinogram
+            stack.keep_rows(&(0..stack.height()), most);
+            return;
+        }
+        let around = |job: &Job| job.recipe.steps.rows_around(row, stack.width(), stack.height());
+        let rows = jobs.iter().map(around).reduce(|all, more| all.start.min(more.start)..all.end.max(more.end));
+        rows.into_iter().for_each(|rows| stack.keep_rows(&rows, most));
     }
 
     /// Returns the data, without their fields.
@@ -226,11 +255,12 @@ impl Source {
     }
 }
 
-/// Opens the steps of a recipe for some stacks.
-fn prepare(recipe: &Recipe, stacks: &Stacks, scan: &Scan) -> Result<Preparation> {
+/// Opens the steps of a recipe for some stacks, of which an earlier source may have prepared some.
+fn prepare(earlier: Option<&Source>, recipe: &Recipe, stacks: &Stacks, scan: &Scan) -> Result<Preparation> {
     let median = recipe.input.field_mode == FieldMode::Median;
     let scope = Scope { median, used: &scan.used, full_projections: false };
-    Preparation::open(&recipe.steps, stacks, scope)
+    let earlier = earlier.map(|source| (&source.steps, &*source.preparation));
+    Preparation::like(earlier, &recipe.steps, stacks, scope)
 }
 
 /// Returns the form in which a device may get the samples of some stacks.

@@ -36,9 +36,12 @@ pub struct PageKind {
 /// Page of a run: slices, sections, histogram, sinogram, axis, time, and the run itself.
 pub const RUN: PageKind = PageKind { body: include_str!("run.html"), script: include_str!("run.js"), style: "" };
 
-/// Page of trial slices about several axes.
-pub const TRIALS: PageKind =
-    PageKind { body: include_str!("trials.html"), script: include_str!("trials.js"), style: "" };
+/// Page of trial slices, by several values of one or two flags.
+pub const TRIALS: PageKind = PageKind {
+    body: include_str!("trials.html"),
+    script: include_str!("trials.js"),
+    style: include_str!("trials.css"),
+};
 
 /// Page of all scans of a batch.
 pub const BATCH: PageKind =

@@ -69,6 +69,26 @@ function usualRange(values) {
   return high > low ? [low, high] : [low - 0.5, low + 0.5];
 }
 
+/** The part of the images that is seen, and what dragging does, shared by the viewers that show the same part. */
+class View {
+  constructor() {
+    this.zoom = 1;
+    this.origin = [0, 0];
+    this.tool = "window";
+    this.viewers = [];
+  }
+
+  /** Draws what is visible. */
+  lay() {
+    this.viewers.forEach((viewer) => viewer.lay());
+  }
+
+  use(tool) {
+    this.tool = tool;
+    this.viewers.forEach((viewer) => (viewer.canvas.style.touchAction = tool === "window" ? "" : "none"));
+  }
+}
+
 /** Screen pixels that a pointer may move in a click. */
 const CLICK = 3;
 /** Largest size of a pixel of the image, in screen pixels. */
@@ -77,19 +97,18 @@ const LARGEST = 40;
 /**
  * A canvas with what belongs to it. `images` are packed; `place(x, y)` says in words where a pixel is; `pixel` is the
  * length of a pixel of the image, `{ across, unit }`; `draw(context, at)` may draw over the image, where `at(x, y)` is the
- * place of a pixel's corner. Dragging changes the window, the wheel zooms about the pointer.
+ * place of a pixel's corner. Dragging changes the window, the wheel zooms about the pointer. Viewers of one `view` show the
+ * same part of images of one size.
  */
 class Viewer {
-  constructor({ name, label, images, window: grey, place, unit, pixel = null, draw = null, smooth = true, aspect = 1, tall = 0.75 }) {
-    Object.assign(this, { name, images, place, unit, pixel, overlay: draw, smooth, aspect, tall });
+  constructor({ name, label, images, window: grey, place, unit, pixel = null, draw = null, smooth = true, aspect = 1, tall = 0.75, view = new View(), hint = "Point at the image, or use arrow keys, to read values." }) {
+    Object.assign(this, { name, images, place, unit, pixel, overlay: draw, smooth, aspect, tall, view });
+    view.viewers.push(this);
     this.index = 0;
-    this.zoom = 1;
-    this.origin = [0, 0];
-    this.tool = "window";
     this.values = null;
     this.canvas = make("canvas", { id: `${name}-canvas`, tabindex: 0, role: "img", "aria-label": label });
     this.stage = make("div", { class: "stage" }, this.canvas);
-    this.readout = make("output", { id: `${name}-value`, "aria-live": "polite" }, "Point at the image, or use arrow keys, to read values.");
+    this.readout = make("output", { id: `${name}-value`, "aria-live": "polite" }, hint);
     this.bar = make("span");
     this.length = make("small");
     this.scale = make("div", { class: "scale", id: `${name}-scale`, hidden: !pixel }, this.length, this.bar);
@@ -112,6 +131,22 @@ class Viewer {
 
   get image() {
     return this.images[this.index];
+  }
+
+  get zoom() {
+    return this.view.zoom;
+  }
+
+  set zoom(zoom) {
+    this.view.zoom = zoom;
+  }
+
+  get origin() {
+    return this.view.origin;
+  }
+
+  set origin(origin) {
+    this.view.origin = origin;
   }
 
   /** Shows another of the images. */
@@ -213,7 +248,7 @@ class Viewer {
 
   press(event) {
     this.point(event);
-    const tool = event.button === 1 ? "move" : event.shiftKey && this.profile ? "profile" : this.tool;
+    const tool = event.button === 1 ? "move" : event.shiftKey && this.profile ? "profile" : this.view.tool;
     // fingers scroll the page unless a tool was chosen
     if (event.button > 1 || (event.pointerType === "touch" && tool === "window")) return;
     if (event.button === 1) event.preventDefault();
@@ -233,7 +268,7 @@ class Viewer {
     else if (drag.tool === "profile") this.profile.set(drag.pixel, this.cursor);
     else {
       this.origin = drag.origin.map((first, axis) => first - moved[axis] / scales[axis]);
-      this.lay();
+      this.view.lay();
     }
   }
 
@@ -255,7 +290,7 @@ class Viewer {
     this.zoom *= factor;
     const after = this.frame();
     this.origin = fixed.map((pixel, axis) => pixel - held[axis] / after.scales[axis]);
-    this.lay();
+    this.view.lay();
   }
 
   key(event) {
@@ -278,7 +313,7 @@ class Viewer {
     const { size, scales } = this.frame();
     this.origin = this.origin.map((first, axis) => Math.min(Math.max(first, this.cursor[axis] + 1 - size[axis] / scales[axis]), this.cursor[axis]));
     this.read();
-    this.lay();
+    this.view.lay();
   }
 
   /** Says what is under the cursor. */
@@ -297,11 +332,10 @@ class Viewer {
   tools(profile = null) {
     this.profile = profile;
     const choices = [["window", "Window"], ["move", "Move"], ...(profile ? [["profile", "Line profile"]] : [])];
-    const buttons = choices.map(([tool, text]) => make("button", { type: "button", id: `${this.name}-drag-${tool}`, "aria-pressed": String(tool === this.tool), click: () => choose(tool) }, text));
+    const buttons = choices.map(([tool, text]) => make("button", { type: "button", id: `${this.name}-drag-${tool}`, "aria-pressed": String(tool === this.view.tool), click: () => choose(tool) }, text));
     const choose = (tool) => {
-      this.tool = tool;
+      this.view.use(tool);
       buttons.forEach((button, i) => button.setAttribute("aria-pressed", String(choices[i][0] === tool)));
-      this.canvas.style.touchAction = tool === "window" ? "" : "none";
       // without a pointer, too, there is a line
       if (tool === "profile" && !profile.ends) profile.across();
     };

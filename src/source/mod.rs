@@ -11,6 +11,7 @@ mod files;
 mod formats;
 mod frames;
 pub mod hdf5;
+mod kept;
 mod list;
 mod npy;
 mod open;

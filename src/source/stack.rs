@@ -3,6 +3,7 @@
 use super::binning::{Binning, Means};
 use super::files::short_names;
 use super::frames::{Frames, as_f32};
+use super::kept::KeptFrames;
 use super::{SampleType, StoredRows, StoredSamples};
 use crate::error::{Error, Result, messages};
 use crate::remark::Remark;
@@ -10,6 +11,7 @@ use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::ops::Range;
 use std::path::PathBuf;
+use std::sync::OnceLock;
 
 messages! {
     /// What is wrong with `--binning`.
@@ -31,6 +33,8 @@ pub struct Stack {
     frames: Box<dyn Frames>,
     binning: Binning,
     remarks: Vec<Remark>,
+    /// Rows that stay in memory, if any do.
+    kept: OnceLock<KeptFrames>,
 }
 
 /// Number of files of a stack, and some of their names, which show their order.
@@ -69,6 +73,7 @@ impl Stack {
             frames: Box::new(frames),
             binning: Binning::NONE,
             remarks,
+            kept: OnceLock::new(),
         }
     }
 
@@ -95,6 +100,18 @@ impl Stack {
     /// Returns the number of bytes that reading takes in addition to the values.
     pub fn held(&self) -> u64 {
         self.frames.held()
+    }
+
+    /// Keeps rows of every page in memory once they are read, for readers that come back for them; rows that overlap them
+    /// are kept with them, as long as all that is kept has at most `most` bytes. Only the first call counts.
+    pub fn keep_rows(&self, rows: &Range<usize>, most: u64) {
+        let rows = rows.start * self.binning.rows()..rows.end * self.binning.rows();
+        self.kept.get_or_init(|| KeptFrames::new(self.frames.count(), rows, most));
+    }
+
+    /// Returns the bytes that are kept, and the number of reads from the files since then; `None` if nothing is kept.
+    pub fn kept(&self) -> Option<(u64, usize)> {
+        self.kept.get().map(|kept| (kept.bytes(), kept.reads()))
     }
 
     /// Reports whether reading some rows of a page takes about as long as reading all of it.
@@ -251,7 +268,11 @@ impl Stack {
                 let within = run.start * rows..run.end * rows;
                 let values = within.len() * stored.width;
                 self.check_unbinned(frame, &within, values)?;
-                self.frames.read_stored(frame, within, next(values * stored.samples.sample.bytes()))?;
+                let out = next(values * stored.samples.sample.bytes());
+                match self.kept.get() {
+                    Some(kept) => kept.samples(&*self.frames, frame, within, out)?,
+                    None => self.frames.read_stored(frame, within, out)?,
+                }
             }
         }
         Ok(())
@@ -269,7 +290,10 @@ impl Stack {
 
     fn read_unbinned(&self, page: usize, rows: Range<usize>, out: &mut [f32]) -> Result<()> {
         self.check_unbinned(page, &rows, out.len())?;
-        self.frames.read_rows(page, rows, out)
+        match self.kept.get() {
+            Some(kept) => kept.values(&*self.frames, page, rows, out),
+            None => self.frames.read_rows(page, rows, out),
+        }
     }
 
     fn check_unbinned(&self, page: usize, rows: &Range<usize>, values: usize) -> Result<()> {

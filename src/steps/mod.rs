@@ -39,6 +39,7 @@ use fields::progress;
 use phase::PaganinFilter;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
+use std::ops::Range;
 use step::check_projections;
 
 /// Declares [`Steps`] from the list of steps.
@@ -61,6 +62,11 @@ macro_rules! steps {
 
             fn all(&self) -> Vec<&dyn Step> {
                 vec![$(&self.$name,)*]
+            }
+
+            /// Returns the number of steps in the list before the first that differs.
+            fn in_common(&self, other: &Steps) -> usize {
+                [$(self.$name == other.$name,)*].into_iter().take_while(|same| *same).count()
             }
         }
     };
@@ -114,6 +120,19 @@ impl Steps {
         self.stripes.iter().map(|method| method.layout(target, shape)).fold(BufferLayout::default(), BufferLayout::and)
     }
 
+    /// Returns these steps without those on sinograms.
+    pub fn on_rows(&self) -> Steps {
+        Steps { stripes: Vec::new(), ..self.clone() }
+    }
+
+    /// Returns the rows of projections, of `bins` x `height`, that the host reads to correct one of them.
+    pub fn rows_around(&self, row: usize, bins: usize, height: usize) -> Range<usize> {
+        let halo = self.all().iter().map(|step| step.halo(bins, height)).sum();
+        let size = self.block(bins, height).unwrap_or(1);
+        let first = row / size * size;
+        widened(&(first..first + size), halo, height)
+    }
+
     /// Returns the number of rows of projections, of `bins` x `height`, that are corrected together, if a step needs
     /// blocks.
     fn block(&self, bins: usize, height: usize) -> Option<usize> {
@@ -135,9 +154,21 @@ pub struct Scope<'a> {
     pub full_projections: bool,
 }
 
+/// What decides the preparation of steps on rows, besides the steps and their data.
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct PreparedFor {
+    median: bool,
+    minus_log: bool,
+    images: bool,
+    projections: usize,
+}
+
 /// [`Steps`] prepared for data of one size.
 pub struct Preparation {
+    prepared_for: PreparedFor,
     rows: RowSteps,
+    /// Number of steps on rows up to each step of the list.
+    up_to: Vec<usize>,
     sinograms: Vec<Box<dyn SinogramStep>>,
     block: Option<usize>,
     has_fields: bool,
@@ -159,6 +190,20 @@ impl Preparation {
     /// # Errors
     /// Errors of reading, and [`Error::Usage`](crate::error::Error::Usage) when a step does not fit the data.
     pub fn open(steps: &Steps, stacks: &Stacks, scope: Scope) -> Result<Preparation> {
+        Preparation::like(None, steps, stacks, scope)
+    }
+
+    /// Prepares the steps as [`open`](Self::open) does; those before the first that differs from `earlier` steps are as
+    /// they were prepared for the same data.
+    ///
+    /// # Errors
+    /// The errors of [`open`](Self::open).
+    pub fn like(
+        earlier: Option<(&Steps, &Preparation)>,
+        steps: &Steps,
+        stacks: &Stacks,
+        scope: Scope,
+    ) -> Result<Preparation> {
         let projections = &stacks.data;
         let (bins, height) = (projections.width(), projections.height());
         let has_fields = stacks.flats.is_some();
@@ -167,17 +212,25 @@ impl Preparation {
         let most_rows = if scope.full_projections { height } else { block.unwrap_or(1) };
         let images = steps.tilt.is_some() || steps.phase.is_some();
         let data = Data { stacks, median: scope.median, minus_log, images, projections: scope.used.len(), most_rows };
-        let (mut rows, mut sinograms) = (RowSteps::default(), Vec::new());
-        for step in steps.all() {
+        let prepared_for = PreparedFor { median: data.median, minus_log, images, projections: data.projections };
+        let (mut rows, mut up_to, mut sinograms) = (RowSteps::default(), Vec::new(), Vec::new());
+        if let Some((before, earlier)) = earlier.filter(|(_, earlier)| earlier.prepared_for == prepared_for) {
+            up_to = earlier.up_to[..before.on_rows().in_common(steps).min(earlier.up_to.len())].to_vec();
+            rows = earlier.rows.first(up_to.last().copied().unwrap_or_default());
+        }
+        for step in steps.all().into_iter().skip(up_to.len()) {
             match step.ready(&data, &rows)? {
                 Some(Ready::Rows(ready)) => rows.push(ready, step.halo(bins, height)),
                 Some(Ready::Sinogram(ready)) => sinograms.push(ready),
                 None => {}
             }
+            up_to.push(rows.count());
         }
         let fields = [&stacks.flats, &stacks.flats2, &stacks.darks].into_iter().flatten().filter(|_| has_fields);
         Ok(Preparation {
+            prepared_for,
             rows,
+            up_to,
             sinograms,
             block,
             has_fields,
@@ -493,6 +546,25 @@ mod tests {
         }
         // what is read twice is counted once
         assert_eq!(counts[0], counts[1]);
+    }
+
+    #[test]
+    fn what_steps_have_in_common_is_prepared_once() {
+        let directory = tempfile::tempdir().unwrap();
+        let stacks = stacks(directory.path());
+        let used: Vec<usize> = (0..COUNT).collect();
+        let scope = Scope { median: false, used: &used, full_projections: true };
+        let other = Steps { phase: Some(Paganin { length: 3.0, unsharp: None }), ..steps() };
+        let [first, anew] = [steps(), other.clone()].map(|steps| Preparation::open(&steps, &stacks, scope).unwrap());
+        std::fs::write(directory.path().join("flats/f_0.tif"), "not read again").unwrap();
+        let steps_before = steps();
+        let like = |steps: &Steps| Preparation::like(Some((&steps_before, &first)), steps, &stacks, scope);
+        let found = like(&other).unwrap();
+        for p in 0..COUNT {
+            assert_eq!(whole(&stacks.data, &found, p), whole(&stacks.data, &anew, p));
+        }
+        // fields after another step are others
+        assert!(like(&Steps { outliers: None, ..steps() }).is_err());
     }
 
     #[test]

@@ -10,6 +10,7 @@ use crate::remark::Remark;
 use crate::source::Stacks;
 use crate::units::Length;
 use std::ops::Range;
+use std::sync::Arc;
 
 /// The flags from which steps are read.
 #[derive(Clone, Copy, Debug)]
@@ -212,12 +213,22 @@ impl<'a> Band<'a> {
 
 /// Steps on rows of projections, in order, each with its halo.
 #[derive(Default)]
-pub struct RowSteps(Vec<(Box<dyn RowStep>, usize)>);
+pub struct RowSteps(Vec<(Arc<dyn RowStep>, usize)>);
 
 impl RowSteps {
     /// Adds a step after the existing ones.
     pub fn push(&mut self, step: Box<dyn RowStep>, halo: usize) {
-        self.0.push((step, halo));
+        self.0.push((Arc::from(step), halo));
+    }
+
+    /// Returns the number of steps.
+    pub fn count(&self) -> usize {
+        self.0.len()
+    }
+
+    /// Returns the first `count` steps.
+    pub fn first(&self, count: usize) -> RowSteps {
+        RowSteps(self.0[..count].to_vec())
     }
 
     /// Returns the number of rows around the wanted ones that all steps together need.

@@ -1,4 +1,4 @@
-"""The pages of `fbp reconstruct --report`, `fbp report`, `fbp batch` and `fbp center --sweep`, as a browser shows them.
+"""The pages of `fbp reconstruct --report`, `fbp report`, `fbp batch`, `fbp center --sweep` and `fbp trials`, as a browser shows them.
 
     pages.py FBP WORK AXE SITE [PICTURES]
 
@@ -248,7 +248,7 @@ def trials_page(browser, work, fbp):
     page = work / "trials.html"
     browser.open(page)
     data = data_of(page)
-    left, top, side = (data["part"][key] for key in ("left", "top", "side"))
+    left, top, side = (data["part"][key] for key in ("left", "top", "width"))
     shown = browser.find("trials-shown")
     check("the middle trial is shown", shown.text == "131.50 bins", shown.text)
     browser.find("trials-slider").send_keys(Keys.ARROW_LEFT)
@@ -259,7 +259,7 @@ def trials_page(browser, work, fbp):
         text, value = browser.point("trials", x, y, (side, side))
         true = float(trial[middle + top + y, middle + left + x])
         check(f"the trial at {x}, {y}", abs(value - true) <= 0.51 * data["trials"][8]["image"]["step"], (text, value, true))
-    best = min(data["trials"], key=lambda trial: trial["score"])["center"]
+    best = float(min(data["trials"], key=lambda trial: trial["score"])["values"][0])
     check("the lowest score is next to the axis", abs(best - 131.4) <= 0.5, best)
     said = browser.find("score-lowest").text
     number = float(said.split("Lowest score: ")[1].split()[0])
@@ -280,6 +280,70 @@ def trials_page(browser, work, fbp):
     chosen = tifffile.imread(work / f"chosen/slice_{data['row']:05d}.tif")
     same = np.array_equal(chosen, tifffile.imread(work / f"trials/center_{best:.2f}.tif"))
     check("and makes the slice that was chosen", same)
+
+
+def tiles_page(browser, work, fbp):
+    """All slices of two flags, with their values, names and commands, and one window and zoom."""
+    page = work / "tiles.html"
+    browser.open(page)
+    data = data_of(page)
+    centers, stripes = (flag["values"] for flag in data["varied"])
+    check("there are tiles for all pairs of values", browser.js("return document.querySelectorAll('#tiles canvas').length") == 8)
+    names = browser.js("return [...document.querySelectorAll('#tiles figcaption > button')].map((button) => button.textContent)")
+    wanted = [f"center {center}, stripes {method}" for method in stripes for center in centers]
+    check("tiles have the names of their values", names == wanted, names)
+    columns = browser.js("return getComputedStyle(document.getElementById('tiles')).gridTemplateColumns.split(' ').length")
+    check("there is a column for each value of the first flag", columns == 4, columns)
+    slices = [tifffile.imread(work / f"tiles/center_{float(center):.2f}_stripes_{method.replace(' ', '-')}.tif")
+              for method in stripes for center in centers]  # fmt: skip
+    step = lambda i: data["trials"][i]["image"]["step"]
+    for i, x, y in [(0, 40, 50), (3, 128, 17), (5, 200, 90), (7, 130, 130)]:
+        text, value = browser.point(f"tile-{i}", x, y, (256, 256))
+        at = [int(word.split()[1]) for word in text.split(" from")[0].split(", ")]
+        true = float(slices[i][128 + at[1], 128 + at[0]])
+        check(f"tile {i} at {at}", abs(value - true) <= 0.51 * step(i) and abs(at[0] + 128 - x) <= 1, (text, value, true))
+    # a name shows its slice, and the command for it
+    browser.js("document.querySelectorAll('#tiles figcaption > button')[5].click()")
+    browser.until("document.getElementById('line').textContent === DATA.trials[5].command", "a name shows its command")
+    shown = [browser.find(name).text for name in ("trials-shown", "trials-second-shown")]
+    check("the sliders follow", shown == [centers[1], stripes[1]], shown)
+    text, value = browser.point("trials", 99, 77, (256, 256))
+    check("the large slice, too", abs(value - float(slices[5][77, 99])) <= 0.51 * step(5), (text, value))
+    browser.find("trials-second-slider").send_keys(Keys.ARROW_LEFT)
+    browser.until("document.getElementById('line').textContent === DATA.trials[1].command", "a slider chooses the other flag")
+    check("the name of the slice that is shown is pressed", browser.js("return document.querySelector('#tiles button[aria-pressed=true]').textContent") == wanted[1])
+    # one zoom and place
+    seen = lambda viewer: browser.read(viewer)[0].split(":")[0]
+    under = lambda viewer, x, y: (browser.mouse("mouseMoved", *browser.place(viewer, x, y)[:2]), seen(viewer))[1]
+    x, y, *_ = browser.place("tile-2", 0.25, 0.75)
+    browser.mouse("mouseMoved", x, y)
+    for _ in range(8):
+        browser.mouse("mouseWheel", x, y, deltaX=0, deltaY=-120)
+    browser.find("trials-drag-move").click()
+    first = [under("tile-2", 0.1, 0.1), under("tile-2", 0.9, 0.9)]
+    span = int(first[1].split(",")[0].split()[1]) - int(first[0].split(",")[0].split()[1])
+    check("the wheel zooms a tile", abs(span - 0.8 * 256 / 1.25**8) <= 2, (first, span))
+    for other in ("tile-0", "tile-7", "trials"):
+        check(f"{other} shows the same part", [under(other, 0.1, 0.1), under(other, 0.9, 0.9)] == first, other)
+    browser.drag("tile-7", (0.7, 0.5), (0.3, 0.5))
+    moved = [under("tile-2", 0.1, 0.1), under("tile-2", 0.9, 0.9)]
+    check("moving in one tile moves", moved != first, moved)
+    for other in ("tile-0", "tile-7", "trials"):
+        check(f"{other} moves with it", [under(other, 0.1, 0.1), under(other, 0.9, 0.9)] == moved, other)
+    browser.find("trials-drag-window").click()
+    # one window
+    grey = lambda viewer: browser.js("const c = document.getElementById(arguments[0]); return c.getContext('2d').getImageData(c.width / 2, c.height / 2, 1, 1).data[0]", f"{viewer}-canvas")
+    browser.js("const level = document.getElementById('window-level'); level.value = -100; level.dispatchEvent(new Event('change'))")
+    greys = [grey("tile-0"), grey("tile-6")]
+    check("one window is for all", greys == [255, 255], greys)
+    # the command makes the slice
+    copies = browser.js("return [...document.querySelectorAll('#tiles .controls button')].map((button) => button.getAttribute('aria-label'))")
+    check("every tile has a button to copy its command", copies == [f"Copy the command for {name}" for name in wanted], copies)
+    browser.quiet(page)
+    command = data["trials"][6]["command"].replace("fbp ", f"{fbp} ", 1).replace("slices/", "sixth/")
+    subprocess.run(f"{command} --rows {data['row']}", shell=True, check=True, cwd=work, capture_output=True)
+    same = np.array_equal(tifffile.imread(work / f"sixth/slice_{data['row']:05d}.tif"), slices[6])
+    check("and it makes the slice of the tile", same)
 
 
 def batch_page(browser, work):
@@ -330,6 +394,9 @@ def scans(fbp, work):
         "--output striped --report striped.html --report striped.json --preview preview.png")  # fmt: skip
     run(f"center {scan} --sweep 127..136:0.5 --output trials.html")
     run(f"center {scan} --sweep 127..136:0.5 --output trials")
+    vary = "--vary center=130..=133:1 --vary stripes=none,dead+mean"
+    run(f"trials {scan} {vary} --output tiles.html")
+    run(f"trials {scan} {vary} --output tiles")
     for name in ["a2", "a10", "b"]:
         run(f"phantom --kind asymmetric --size 64 --slices 3 --projections 48 --noise 0.01 --as projections --output night/{name}")
     (work / "night/b").rename(work / "night/b <i>")
@@ -349,14 +416,15 @@ def main():
         striped_page(browser, work)
         large_page(browser, work)
         trials_page(browser, work, fbp)
+        tiles_page(browser, work, fbp)
         batch_page(browser, work)
-        for name in ["run.html", "striped.html", "trials.html", "rec/index.html", "rec/empty.html"]:
+        for name in ["run.html", "striped.html", "trials.html", "tiles.html", "rec/index.html", "rec/empty.html"]:
             for width, scheme in [(WIDE, "light"), (WIDE, "dark"), (PHONE, "light"), (PHONE, "dark"), (375, "light")]:
                 browser.sound(work / name, width, scheme)
         site_pages.look(browser, Path(sys.argv[4]))
         if len(sys.argv) > 5:
             pictures = Path(sys.argv[5])
-            for page, name, width, scheme, height in [("run", "report", WIDE, "light", 2450), ("trials", "trials", WIDE, "dark", 1500),
+            for page, name, width, scheme, height in [("run", "report", WIDE, "light", 2450), ("trials", "trials", WIDE, "dark", 1500), ("tiles", "tiles", WIDE, "light", 1950),
                                                       ("run", "report-phone", PHONE, "light", 1500)]:  # fmt: skip
                 browser.open(work / f"{page}.html", width, scheme)
                 if name == "report":

@@ -37,5 +37,6 @@ mod resolution;
 mod scans;
 mod signals;
 mod stripes;
+mod trials;
 mod tune;
 mod values;

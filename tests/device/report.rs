@@ -159,7 +159,7 @@ fn scores_of_trial_slices_are_those_of_the_method_also_for_a_whole_turn() {
     let score = |trial: &&Value| trial["score"].as_f64().unwrap();
     let best = trials.iter().min_by(|a, b| score(a).total_cmp(&score(b))).unwrap();
     // the axis is in the middle of the detector
-    assert_eq!(best["center"], 31.5, "{:?}", trials.iter().map(|t| score(&t)).collect::<Vec<_>>());
+    assert_eq!(best["values"][0], "31.5", "{:?}", trials.iter().map(|t| score(&t)).collect::<Vec<_>>());
     assert!((page["score"]["value"].as_f64().unwrap() - 31.5).abs() < 0.2 && page["score"]["method"] == "sweep");
     assert!(page["search"]["methods"].as_array().unwrap().iter().all(|method| method["method"] != "sweep"));
     assert!(lab.read_text("t.html").contains("sin: rotation axis, fbp</title>"));
@@ -231,17 +231,20 @@ fn trial_slices_in_a_page() {
     let lab = Lab::small();
     let sweep = "center --sinograms sin --device cpu --sweep 14..17:0.5";
     let (out, _) = lab.ok(&format!("{sweep} --output t.html"));
-    assert!(out.contains("7 slices of row 1 about 14.00 to 17.00 bins in t.html"), "{out}");
+    assert!(
+        out.contains("7 slices of row 1, 7 values of center from 14 to 17, in t.html; the page shows 32 x 32"),
+        "{out}"
+    );
     let page = data(&lab, "t.html");
     let trials = page["trials"].as_array().unwrap();
-    assert_eq!(trials.iter().map(|t| t["center"].as_f64().unwrap()).collect::<Vec<_>>()[..3], [14.0, 14.5, 15.0]);
+    assert_eq!(trials.iter().map(|t| t["values"][0].as_str().unwrap()).collect::<Vec<_>>()[..3], ["14", "14.5", "15"]);
     assert_eq!(
-        (&trials[0]["image"]["width"], page["command"].as_str().unwrap()),
-        (&json!(32), "fbp reconstruct --sinograms sin --device cpu")
+        (&trials[1]["image"]["width"], trials[1]["command"].as_str().unwrap()),
+        (&json!(32), "fbp reconstruct --sinograms sin --device cpu --center 14.5 --output slices/")
     );
     lab.fails(&format!("{sweep} --output t.html"), 5, &["t.html", "--overwrite"]);
     lab.ok(&format!("{sweep} --tile 16 --overwrite --output t.html"));
-    assert_eq!(data(&lab, "t.html")["part"]["side"], 16);
+    assert_eq!(data(&lab, "t.html")["part"]["width"], 16);
     lab.fails(&format!("{sweep} --tile 4096 --output big.html"), 2, &["--tile", "at most"]);
     assert!(!lab.path("big.html").exists());
 }

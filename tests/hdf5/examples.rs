@@ -40,7 +40,7 @@ fn examples_of_all_commands_run() {
     let _alone = alone();
     let lab = Lab::new();
     let mut shown = 0;
-    for command in ["phantom", "reconstruct", "batch", "center", "preprocess", "report", "compare", "info"] {
+    for command in ["phantom", "reconstruct", "batch", "center", "trials", "preprocess", "report", "compare", "info"] {
         if command == "reconstruct" {
             let scan = file(&lab, "scan.h5");
             even_angles(&scan, 96);

@@ -2,12 +2,12 @@
 
 use super::errors::ScanTableError;
 use super::scans::check_name;
-use crate::cli::{Cli, Command, ReconstructArgs, parse};
-use crate::error::{Error, Result};
+use crate::cli::ReconstructArgs;
+use crate::commands::flags::{as_switch, keys_of, switches};
+use crate::error::Result;
 use crate::files::{excerpt, excerpt_of_lines, read_text_once};
-use crate::recipe::{given, known_keys, nearest_key};
+use crate::recipe::{known_keys, nearest_key};
 use crate::visible::Shown;
-use clap::{ArgAction, CommandFactory};
 use serde::Deserialize;
 use std::collections::HashMap;
 use std::path::Path;
@@ -33,7 +33,7 @@ const OF_ALL: [&str; 4] = ["shard", "resume", "overwrite", "progress"];
 /// Reads the table, from CSV or TOML by its ending; `stop` ends the wait for it.
 ///
 /// # Errors
-/// [`Error::Usage`] that names the file and the line.
+/// [`Error::Usage`](crate::error::Error::Usage) that names the file and the line.
 pub(super) fn read(path: &Path, stop: &AtomicBool) -> Result<Vec<ScanRow>> {
     let ending = path.extension().unwrap_or_default().to_string_lossy().to_ascii_lowercase();
     let read = || read_text_once(path, "--scans", stop);
@@ -114,43 +114,26 @@ fn of_csv(text: &str, path: &Path) -> Result<Vec<ScanRow>> {
     Ok(rows)
 }
 
-/// Returns the flags of `fbp reconstruct` that take no value.
-fn switches() -> Vec<String> {
-    let command = Cli::command();
-    let flags = command.find_subcommand("reconstruct").into_iter().flat_map(clap::Command::get_arguments);
-    let switches = flags.filter(|flag| matches!(flag.get_action(), ArgAction::SetTrue));
-    switches.filter_map(|flag| flag.get_long()).map(str::to_owned).collect()
-}
-
 /// Reads fields as the command line of `fbp reconstruct` does.
 fn flags_of<'a>(
     fields: impl Iterator<Item = (&'a str, &'a str)>,
     switches: &[String],
     place: &str,
 ) -> Result<toml::Table> {
-    let mut words = vec!["fbp".to_owned(), "reconstruct".to_owned()];
+    let mut words = Vec::new();
     for (flag, value) in fields {
         let is_switch = switches.iter().any(|switch| switch == flag);
-        match value.to_ascii_lowercase().as_str() {
+        match as_switch(value) {
             _ if !is_switch => words.push(format!("--{flag}={value}")),
-            "true" | "yes" | "1" => words.push(format!("--{flag}")),
-            "false" | "no" | "0" => {}
-            _ => {
+            Some(true) => words.push(format!("--{flag}")),
+            Some(false) => {}
+            None => {
                 let (place, flag, value) = (place.to_owned(), flag.to_owned(), excerpt(value).into());
                 return Err(ScanTableError::NotASwitch { place, flag, value }.into());
             }
         }
     }
-    match parse(words.into_iter().map(Into::into)) {
-        Ok(Cli { command: Command::Reconstruct { args, .. } }) => given(&args),
-        Ok(_) => Err(Error::Internal("the flags of a row are those of another command".into())),
-        Err(error) => {
-            let text = error.to_string();
-            let first = text.lines().next().unwrap_or_default();
-            let error = first.strip_prefix("error: ").unwrap_or(first).to_owned();
-            Err(ScanTableError::WrongField { place: place.into(), error }.into())
-        }
-    }
+    keys_of(words.into_iter()).map_err(|error| ScanTableError::WrongField { place: place.into(), error }.into())
 }
 
 /// Reads TOML with a table `[[scan]]` for each scan.

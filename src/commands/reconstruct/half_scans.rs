@@ -34,7 +34,7 @@ impl Reconstruction<'_> {
         }
         reporter.stage("reconstructing half scans");
         let (slice, mut halves) = (middle(&scan.slices), Vec::new());
-        row_slices(&job.halves(&scan.used), source, slice, &Reporter::silent(), |half| {
+        row_slices(&job.halves(&scan.used), source, (slice, 0), &Reporter::silent(), |_, half| {
             halves.push(half.values);
             Ok(())
         })?;

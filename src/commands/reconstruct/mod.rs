@@ -107,7 +107,12 @@ fn save_config(job: &Job, source: &Source, flags: &ReconstructArgs) -> Result<()
 }
 
 /// Returns the job and its source with the axis that was given or that is found in the data.
-fn with_axis(job: Job, source: Source, flags: &ReconstructArgs, reporter: &Reporter) -> Result<(Job, Source, Axis)> {
+pub(super) fn with_axis(
+    job: Job,
+    source: Source,
+    flags: &ReconstructArgs,
+    reporter: &Reporter,
+) -> Result<(Job, Source, Axis)> {
     let (job, source, axis) = match job.recipe.scan.center {
         Center::Middle | Center::At(_) => {
             let axis = Axis::given(&source.scan);
@@ -161,11 +166,7 @@ fn show_trials(found: Aligned, flags: &ReconstructArgs, reporter: &Reporter) {
     let overwrite = Some(job.execution.existing == Existing::Overwrite);
     let file = OutputFile::new("--report", path, OutputKind::Html, &input_set(&job, &source), overwrite);
     reporter.stage("reconstructing trial slices");
-    let shown = file.and_then(|file| {
-        let source = with_noise_weights(source, &job, &Reporter::silent())?;
-        trial_page(&job, source, &range, flags, &file)
-    });
-    match shown {
+    match file.and_then(|file| trial_page(&job, &source, &range, flags, &file)) {
         Ok(()) => reporter.note(&format!("note: {} shows trial slices, --sweep {range}", path.shown())),
         Err(error) => reporter.note(&format!("note: no trial slices in {}: {error}", path.shown())),
     }

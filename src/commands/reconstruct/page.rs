@@ -193,7 +193,7 @@ fn filtered(source: &Source, job: &Job, gathered: &Gathered) -> Result<Value> {
     let shown: Vec<usize> = previews.images.keys().copied().collect();
     let (slice, width) = (middle(&shown), gathered.roi.width);
     let mut image = Value::Null;
-    let found = row_slices(&[job.filtered()], source, slice, &Reporter::silent(), |found| {
+    let found = row_slices(&[job.filtered()], source, (slice, 0), &Reporter::silent(), |_, found| {
         let (values, width) = previews.reduction.of(&found.values, width);
         image = json!(PackedImage::new(&values, width));
         Ok(())

@@ -1,0 +1,179 @@
+//! `fbp trials`: slices of one row by several values of one or two flags, against runs with their commands.
+
+use crate::support::cli::{Lab, Scan, farthest};
+use serde_json::{Value, json};
+
+fn page(lab: &Lab, name: &str) -> Value {
+    let text = lab.read_text(name);
+    let (_, rest) = text.split_once(r#"<script type="application/json" id="data">"#).unwrap();
+    serde_json::from_str(rest.split_once("</script>").unwrap().0).unwrap()
+}
+
+/// Counts with zingers, fields and a beam that devices and the host correct.
+fn counts(lab: &Lab) -> &'static str {
+    lab.ok("phantom --size 40 --projections 30 --slices 9 --as projections --photons 900 --scale 0.05 \
+            --flats fl --darks da --output pr");
+    "--projections pr --flats fl --darks da"
+}
+
+/// Every slice of trials is that of a run with its command, for this row. Returns what was said of the work.
+fn compare(lab: &Lab, flags: &str, name: &str, expected: usize) -> String {
+    let (_, said) = lab.ok(&format!("trials {flags} --output {name} -v"));
+    lab.ok(&format!("trials {flags} --output {name}.html"));
+    let page = page(lab, &format!("{name}.html"));
+    let (row, trials) = (page["row"].as_u64().unwrap(), page["trials"].as_array().unwrap());
+    assert_eq!(trials.len(), expected, "{flags}");
+    let files = lab.files(name);
+    assert_eq!(files.len(), expected + 1, "{files:?}");
+    for trial in trials {
+        let command = trial["command"].as_str().unwrap();
+        let rest = command.strip_prefix("fbp ").unwrap().strip_suffix("--output slices/").unwrap();
+        lab.ok(&format!("{rest} --rows {row}..{} --output run-{name} --overwrite -q", row + 1));
+        let values = trial["values"].as_array().unwrap().iter().zip(page["varied"].as_array().unwrap());
+        let stem = values.map(|(value, varied)| {
+            let (flag, value) = (varied["flag"].as_str().unwrap(), value.as_str().unwrap());
+            match flag == "center" {
+                true => format!("{flag}_{:.2}", value.parse::<f64>().unwrap()),
+                false => format!("{flag}_{value}"),
+            }
+        });
+        let file = format!("{name}/{}.tif", stem.collect::<Vec<_>>().join("_"));
+        assert_eq!(lab.read(&file), lab.read(&format!("run-{name}")), "{command}");
+    }
+    said.lines().find(|line| line.starts_with("trials ")).unwrap_or_default().to_owned()
+}
+
+#[test]
+fn tiles_are_the_slices_of_their_commands() {
+    let lab = Lab::new();
+    let input = counts(&lab);
+    let said = compare(
+        &lab,
+        &format!("{input} --device cpu --vary center=18..=20:0.25 --vary stripes=none,dead+mean,sorting"),
+        "nine",
+        27,
+    );
+    // the input is read and corrected once, and slices of one axis are computed together
+    assert!(said.ends_with("30 reads of 30 pages, row corrected 1 times, 9 passes"), "{said}");
+    let page = page(&lab, "nine.html");
+    assert_eq!(page["varied"][1], json!({ "flag": "stripes", "values": ["none", "dead,mean", "sorting"] }));
+    assert_eq!((&page["row"], &page["part"]["width"]), (&json!(4), &json!(40)));
+    assert!(page["search"].is_null() && page["score"].is_null());
+    // 9 x 3 tiles, the values of the first flag side by side
+    let values: Vec<String> = page["trials"].as_array().unwrap().iter().map(|t| t["values"].to_string()).collect();
+    assert_eq!(values[..2], [r#"["18","none"]"#, r#"["18.25","none"]"#]);
+    assert_eq!(values[9..11], [r#"["18","dead,mean"]"#, r#"["18.25","dead,mean"]"#]);
+}
+
+#[test]
+fn what_is_corrected_anew_is_not_read_anew() {
+    let lab = Lab::new();
+    let input = counts(&lab);
+    let phase = "--phase paganin --pixel-size 1um --energy-kev 20 --distance 20mm";
+    let said = compare(
+        &lab,
+        &format!("{input} {phase} --device cpu --vary delta-beta=10,100,1000 --vary center=19,20"),
+        "phase",
+        6,
+    );
+    assert!(said.ends_with("30 reads of 30 pages, row corrected 3 times, 2 passes"), "{said}");
+    let said = compare(
+        &lab,
+        &format!("{input} --device cpu --vary remove-outliers=none,3+200,5+100 --vary padding=edge,zero"),
+        "outliers",
+        6,
+    );
+    assert!(said.ends_with("30 reads of 30 pages, row corrected 3 times, 2 passes"), "{said}");
+    // fewer projections are corrected by themselves
+    let said = compare(&lab, &format!("{input} --device cpu --vary projection-range=0..30:1,0..30:3"), "fewer", 2);
+    assert!(said.contains("row corrected 2 times, 2 passes"), "{said}");
+}
+
+#[test]
+fn kernels_methods_and_fields_can_be_varied() {
+    let lab = Lab::new();
+    let input = counts(&lab);
+    compare(
+        &lab,
+        &format!("{input} --device cpu --vary interpolation=linear,exact --vary filter=ramp,hann"),
+        "kernels",
+        4,
+    );
+    let strengths = "--method tv --interior --iterations 5 --vary strength=0.5,2 --vary no-non-negative=true,false";
+    compare(&lab, &format!("{input} --device cpu {strengths}"), "strengths", 4);
+    compare(&lab, &format!("{input} --device cpu --vary field-mode=mean,median --vary tilt=none,1"), "fields", 4);
+    let turn = "--overall-angle 360 --extended-field --center 30 --rows 2..3";
+    compare(&lab, &format!("{input} --device cpu {turn} --vary center=28,30 --vary stripes=none,mean"), "wide", 4);
+    let region = "--roi 10,12,20,9";
+    compare(&lab, &format!("{input} --device cpu {region} --vary filter-cutoff=0.5..=1:0.25"), "region", 3);
+    let part = &page(&lab, "region.html")["part"];
+    assert_eq!(part, &json!({ "left": -10, "top": -8, "width": 20, "height": 9 }));
+}
+
+/// Where a device does the steps, rows that it has corrected are used again, too.
+#[test]
+fn devices_correct_rows_once() {
+    let lab = Lab::new();
+    lab.directory("no-configuration/fbp/profiles");
+    lab.profile_with_steps("no-configuration/fbp/profiles/steps.toml", "");
+    let input = counts(&lab);
+    let vary = "--remove-outliers 3,200 --vary center=19,20 --vary stripes=none,sorting";
+    let said = compare(&lab, &format!("{input} {vary}"), "device", 4);
+    assert!(said.contains("row corrected 1 times, 4 passes"), "{said}");
+    let vary = "--vary tilt=none,1 --vary center=19,20";
+    let said = compare(&lab, &format!("{input} {vary}"), "tilted", 4);
+    assert!(said.contains("row corrected 2 times"), "{said}");
+}
+
+#[test]
+fn an_axis_is_found_once_for_all() {
+    let lab = Lab::new();
+    let scan = Scan { width: 64, projections: 90, slices: 3, overall: 180.0 };
+    lab.write("sin", "s", &scan.sinograms());
+    lab.text("run.toml", "center = \"auto\"\nreport = \"r.html\"\noutput = \"old\"\ndtype = \"u8\"\n");
+    lab.ok("trials --sinograms sin --config run.toml --vary filter=ramp,hann --output t.html --device cpu");
+    let filters = page(&lab, "t.html");
+    let command = filters["trials"][1]["command"].as_str().unwrap();
+    let center = command.split("--center ").nth(1).unwrap().split(' ').next().unwrap();
+    assert!((center.parse::<f64>().unwrap() - 31.5).abs() < 0.1, "{command}");
+    assert!(command.ends_with(" --filter hann --output slices/") && !command.contains("u8"), "{command}");
+    // several axes alone are a sweep
+    lab.ok("trials --sinograms sin --device cpu --vary center=30..=33:0.5 --output axes.html");
+    lab.ok("center --sinograms sin --device cpu --sweep 30..33:0.5 --output sweep.html");
+    assert_eq!(page(&lab, "axes.html"), page(&lab, "sweep.html"));
+    lab.ok("trials --sinograms sin --device cpu --vary center=30..=33:0.5 --output axes");
+    lab.ok("center --sinograms sin --device cpu --sweep 30..33:0.5 --output sweep");
+    assert_eq!(lab.bytes("axes"), lab.bytes("sweep"));
+    assert!(farthest(&lab.read("axes/center_30.00.tif"), &lab.read("axes/center_31.50.tif")) > 0.01);
+}
+
+#[test]
+fn mistakes_in_trials_are_named() {
+    let lab = Lab::small();
+    let run = "trials --sinograms sin --device cpu";
+    for (flags, words) in [
+        ("--output out.html", &["--vary"][..]),
+        ("--vary center=14,15", &["--output: missing"]),
+        ("--vary centre=14,15 --output out.html", &["`centre`", "choose from center, tilt"]),
+        ("--vary rows=1,2 --output out.html", &["`rows`"]),
+        ("--vary center=14..15 --output out.html", &["`14..15`", "A..=B:STEP"]),
+        ("--vary center=14,15 --vary center=16 --output out.html", &["center is varied twice"]),
+        ("--vary center=14 --vary filter=hann --vary padding=zero --output out.html", &["3 flags"]),
+        ("--vary filter=hann,bessel --output out.html", &["'bessel'", "--filter"]),
+        ("--vary filter-cutoff=0.5,2 --output out.html", &["with filter-cutoff=2: --filter-cutoff"]),
+        ("--vary center=14,40 --output out.html", &["with center=40: --center: 40 is outside the detector"]),
+        ("--vary tilt=1,2 --output out.html", &["with tilt=1: --tilt"]),
+        ("--vary center=14,15 --shard 0/2 --output out.html", &["--shard: is for the slices of a run"]),
+        ("--vary center=14,15 --dry-run --output out.html", &["--dry-run"]),
+        ("--vary center=14,15 --roi 0,0,9,9 --tile 16 --output out.html", &["--tile: --roi"]),
+        ("--vary center=14..=16:0.1 --tile 4096 --output out.html", &["--tile: 21 trial slices", "at most"]),
+    ] {
+        lab.fails(&format!("{run} {flags}"), 2, words);
+    }
+    lab.text("other.html", "of others");
+    lab.fails(&format!("{run} --vary center=14,15 --output other.html"), 5, &["other.html", "--overwrite"]);
+    lab.fails(&format!("{run} --vary center=14,15 --output sin"), 5, &["is the input"]);
+    lab.ok(&format!("{run} --vary center=14,15 --output t.html"));
+    lab.fails(&format!("{run} --vary center=14,15 --output t.html"), 5, &["t.html", "--overwrite"]);
+    lab.ok(&format!("{run} --vary center=14,15 --output t.html --overwrite"));
+}
