@@ -132,10 +132,20 @@ impl Execution {
     /// # Errors
     /// [`Error::Usage`](crate::error::Error::Usage) that names the flag.
     pub fn new(args: &ReconstructArgs) -> Result<Execution> {
+        let execution = Execution::in_memory(args)?;
+        execution.check_output(args)?;
+        Ok(execution)
+    }
+
+    /// Converts and checks flags as [`new`](Self::new) does, for slices that no file may be named for.
+    ///
+    /// # Errors
+    /// The errors of [`new`](Self::new).
+    pub fn in_memory(args: &ReconstructArgs) -> Result<Execution> {
         let text = |value: &Option<Text>| value.as_ref().map(|text| text.0.clone());
         let size = |value: &Option<Text>, flag: &str| text(value).map(|text| parse_size(&text, flag)).transpose();
         let shard = text(&args.shard).map(|t| Shard::parse(&t, |name| std::env::var(name).ok())).transpose()?;
-        let execution = Execution {
+        Ok(Execution {
             files: Files { config: args.config.clone(), ..Files::new(&args.input, &args.scan) },
             rows: text(&args.rows).map(|t| Span::parse(&t, "--rows")).transpose()?,
             shard,
@@ -165,9 +175,7 @@ impl Execution {
                 log: args.log.clone(),
                 strict: args.strict,
             },
-        };
-        execution.check_output(args)?;
-        Ok(execution)
+        })
     }
 
     /// Reports whether the values of slices are needed in addition to the samples that are written and to their counts.

@@ -74,12 +74,22 @@ impl Source {
                 await_stack(path, flag, watch, reporter, cancelled)
             }
         })?;
-        let angles = angles.or(stacks.angles.take());
+        stacks.angles = angles.or(stacks.angles.take());
+        let shifts =
+            job.execution.files.center_shifts.as_deref().map(|file| numbers(file, "--center-shifts")).transpose()?;
+        Source::of(job, stacks, shifts, reporter)
+    }
+
+    /// Makes the input of stacks that are open, with the shifts of the axis, and checks that everything fits together.
+    ///
+    /// # Errors
+    /// [`Error::Input`](crate::error::Error::Input) or [`Error::Usage`](crate::error::Error::Usage) that names the flag.
+    pub fn of(job: &Job, mut stacks: Stacks, shifts: Option<Vec<f64>>, reporter: &Reporter) -> Result<Source> {
+        let sinograms = job.recipe.input.is_sinograms();
+        let angles = stacks.angles.take();
         let stack = &stacks.data;
         stack.remarks().iter().for_each(|remark| reporter.remark(remark.clone()));
         reporter.detail(&format!("{:<16}{}", "files", stack.file_names()));
-        let shifts =
-            job.execution.files.center_shifts.as_deref().map(|file| numbers(file, "--center-shifts")).transpose()?;
         let (slices, projections) = match sinograms {
             true => (stack.len(), stack.height()),
             false => (stack.height(), stack.len()),
