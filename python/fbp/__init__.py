@@ -173,8 +173,8 @@ def reconstruct(
 
     arrays = {"angles": angles, "angles_rad": angles_rad, "flats": flats, "flats2": flats2, "darks": darks}
     scan = _arrays.lent(data, order, {**arrays, "center_shifts": center_shifts})
-    named: dict[str, Any] = {"center": center, "filter": filter, "interpolation": interpolation, "stripes": stripes, "phase": phase}
-    named.update({"rows": rows, "roi": roi, "size": size, "device": device, "mode": mode})
+    named: dict[str, Any] = {"center": center, "filter": filter, "interpolation": interpolation, "stripes": stripes}
+    named.update({"phase": phase, "rows": rows, "roi": roi, "size": size, "device": device, "mode": mode})
     _arrays.shares(out, scan.data)
     with _arrays.Progress(progress, "slice") as call:
         slices, _, said = _fbp.reconstruct(scan, _arrays.flags({**named, **flags}), out, call)

@@ -64,11 +64,13 @@ def array_of(value: Any, name: str) -> numpy.ndarray:
         try:
             return numpy.asarray(numpy.from_dlpack(value))
         except (BufferError, RuntimeError, TypeError, ValueError) as error:
-            raise UsageError(f"{name}: is not in the host's memory ({error}); copy it there, as .cpu() or .get() do") from error
+            message = f"{name}: is not in the host's memory ({error}); copy it there, as .cpu() or .get() do"
+            raise UsageError(message) from error
     try:
         return numpy.asarray(value)
     except (TypeError, ValueError) as error:
-        raise UsageError(f"{name}: is not an array ({error}); give a NumPy array, or what numpy.asarray takes") from error
+        message = f"{name}: is not an array ({error}); give a NumPy array, or what numpy.asarray takes"
+        raise UsageError(message) from error
 
 
 def frames(value: Any, name: str, axes: str, single: bool) -> numpy.ndarray:
@@ -91,7 +93,8 @@ def numbers_of(values: Any, name: str) -> Optional[numpy.ndarray]:
     except (TypeError, ValueError) as error:
         raise UsageError(f"{name}: are not numbers ({error}); give one for each projection") from error
     if array.ndim != 1:
-        raise UsageError(f"{name}: have the shape {array.shape}, expected one axis; give one number for each projection")
+        message = f"{name}: have the shape {array.shape}, expected one axis; give a number for each projection"
+        raise UsageError(message)
     return array
 
 

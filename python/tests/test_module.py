@@ -2,8 +2,8 @@
 
     python -m unittest discover -s python/tests
 
-Needs the installed package (or PYTHONPATH), NumPy, and an OpenCL device. FBP_PROGRAM is the program, if it is another one than
-that of the package.
+Needs the installed package (or PYTHONPATH), NumPy, and an OpenCL device. FBP_PROGRAM is the program, if it is another
+one than that of the package.
 """
 
 import array
@@ -58,8 +58,17 @@ class Case(unittest.TestCase):
         """The slices that the program makes of an array."""
         numpy.save(self.place / "data.npy", data)
         output = self.place / "slices.npy"
-        program("reconstruct", f"--{order}", self.place / "data.npy", "--output", output, "--overwrite", "--quiet", *words)
+        files = [f"--{order}", self.place / "data.npy", "--output", output, "--overwrite"]
+        program("reconstruct", *files, "--quiet", *words)
         return numpy.load(output)
+
+    def phantom(self, size, projections, slices, *words):
+        """Writes a scan of counts, and returns its paths by the names of flags."""
+        places = {name: self.place / f"{name}-{size}" for name in ("projections", "flats", "darks")}
+        counts = ["--as", "projections", "--photons", 20000, "--flats", places["flats"], "--darks", places["darks"]]
+        shape = ["--size", size, "--projections", projections, "--slices", slices]
+        program("phantom", *shape, *counts, *words, "--output", places["projections"])
+        return places
 
     def same(self, a, b):
         self.assertEqual((a.shape, a.dtype), (b.shape, b.dtype))
@@ -87,7 +96,8 @@ class Reconstructions(Case):
 
     def test_parts_of_arrays(self):
         whole = random_scan(96, 8, 160)
-        parts = {"step": whole[::2, 1::3, 30:94], "flipped": whole[:, :, ::-1], "reversed": whole[::-1], "fortran": whole.copy("F")}
+        parts = {"step": whole[::2, 1::3, 30:94], "flipped": whole[:, :, ::-1], "reversed": whole[::-1]}
+        parts["fortran"] = whole.copy("F")
         for name, part in parts.items():
             with self.subTest(name):
                 self.same(fbp.reconstruct(part), fbp.reconstruct(part.copy("C")))
@@ -114,9 +124,7 @@ class Reconstructions(Case):
         self.assertTrue(numpy.shares_memory(fbp._arrays.array_of(Tensor(), "data"), data))
 
     def test_counts_with_fields_angles_and_shifts(self):
-        made = ["--as", "projections", "--photons", 20000, "--flats", self.place / "flats", "--darks", self.place / "darks"]
-        program("phantom", "--size", 96, "--projections", 80, "--slices", 6, "--center", 50.5, *made, "--output", self.place / "proj")
-        places = {"projections": self.place / "proj", "flats": self.place / "flats", "darks": self.place / "darks"}
+        places = self.phantom(96, 80, 6, "--center", 50.5)
         scan = fbp.open(**places)
         self.assertEqual((scan.data.dtype, scan.data.shape), (numpy.uint16, (80, 6, 96)))
         angles = numpy.linspace(0, 180, 80, endpoint=False) + 0.01 * numpy.arange(80)
@@ -126,7 +134,8 @@ class Reconstructions(Case):
         files = [word for name, place in places.items() for word in (f"--{name}", place)]
         texts = ["--angles", self.place / "angles.txt", "--center-shifts", self.place / "shifts.txt"]
         output = self.place / "of-files.npy"
-        program("reconstruct", *files, *texts, "--center", 50.5, "--output", output, "--quiet", "--stripes", "dead", "--stripes", "mean")
+        flags = ["--center", 50.5, "--stripes", "dead", "--stripes", "mean", "--quiet"]
+        program("reconstruct", *files, *texts, *flags, "--output", output)
         fields = {"flats": scan.flats, "darks": scan.darks}
         more = {"center_shifts": shifts, "stripes": ["dead", "mean"]}
         self.same(fbp.reconstruct(scan.data, angles, 50.5, **fields, **more), numpy.load(output))
@@ -143,17 +152,16 @@ class Reconstructions(Case):
         self.same(fbp.preprocess(scan.data, rows="1..3", **fields), numpy.load(self.place / "corrected.npy")[:, 1:3])
 
     def test_files_are_read_as_they_are_stored(self):
-        made = ["--as", "projections", "--photons", 9000, "--flats", self.place / "f", "--darks", self.place / "d"]
-        program("phantom", "--size", 64, "--projections", 40, "--slices", 4, *made, "--output", self.place / "p")
-        places = {"projections": self.place / "p", "flats": self.place / "f", "darks": self.place / "d"}
+        places = self.phantom(64, 40, 4)
         files = [word for name, place in places.items() for word in (f"--{name}", place)]
         program("preprocess", *files, "--output", self.place / "scan.h5")
-        corrected = fbp.preprocess(*fbp.open(**places)[:1], **{name: getattr(fbp.open(**places), name) for name in ("flats", "darks")})
+        stored = fbp.open(**places)
+        corrected = fbp.preprocess(stored.data, flats=stored.flats, darks=stored.darks)
         scan = fbp.open(self.place / "scan.h5", hdf5_data="/entry/reconstruction/results/data", overall_angle=180)
         self.same(scan.data, corrected)
         self.assertEqual((scan.flats, scan.darks, scan.angles), (None, None, None))
-        binned = fbp.open(projections=self.place / "p", binning=2)
-        whole = fbp.open(projections=self.place / "p").data.astype(numpy.float32)
+        binned = fbp.open(projections=places["projections"], binning=2)
+        whole = stored.data.astype(numpy.float32)
         self.assertEqual(binned.data.dtype, numpy.float32)
         self.assertTrue(numpy.allclose(binned.data, whole.reshape(40, 2, 2, 32, 2).mean((2, 4)), rtol=1e-6))
         with self.assertRaisesRegex(fbp.InputError, "nowhere"):
@@ -169,8 +177,8 @@ class Reconstructions(Case):
         self.assertTrue((whole[[0, 4]] == -1).all())
         read_only = numpy.empty((6, 64, 64), numpy.float32)
         read_only.flags.writeable = False
-        kinds = [(6, 64, 63), (6, 64, 64)]
-        for wrong in [*(numpy.empty(shape, "f8") for shape in kinds), numpy.empty((6, 64, 128), "f4")[:, :, ::2], read_only, [1]]:
+        strided = numpy.empty((6, 64, 128), "f4")[:, :, ::2]
+        for wrong in [numpy.empty((6, 64, 63), "f4"), numpy.empty((6, 64, 64), "f8"), strided, read_only, [1]]:
             with self.assertRaisesRegex(fbp.UsageError, "^out: .*;"):
                 fbp.reconstruct(data, out=wrong)
         square = numpy.ones((64, 64, 64), numpy.float32)
@@ -229,8 +237,9 @@ class Messages(Case):
         for flag in ["output", "dtype", "config", "projections", "verbose", "report"]:
             self.refused(usage, [f"--{flag}", "leave it out"], data, **{flag: "x"})
         self.refused(usage, ["--binning", "40"], data, binning=40)
-        shorter = fbp.reconstruct(data, binning=2, minus_log=False, mask=True, normalize_air=(2, 2))
-        self.assertEqual(shorter.shape, (1, 16, 16))
+        self.refused(usage, ["--normalize-air", "--minus-log"], data, normalize_air=(2, 2), minus_log=False)
+        binned = fbp.reconstruct(data + 1, binning=2, minus_log=True, mask=True, normalize_air=(2, 2))
+        self.assertEqual((binned.shape, binned[0, 0, 0]), ((1, 16, 16), 0))
 
     def test_doubts_are_warnings(self):
         data = random_scan(12, 2, 32)
@@ -248,7 +257,8 @@ class Messages(Case):
         self.assertIn("no --darks", "".join(logs.output))
 
     def test_exceptions_have_exit_codes(self):
-        codes = {1: fbp.CheckError, 2: fbp.UsageError, 3: fbp.InputError, 4: fbp.DeviceError, 5: fbp.OutputError, 75: fbp.StoppedError}
+        codes = {1: fbp.CheckError, 2: fbp.UsageError, 3: fbp.InputError, 4: fbp.DeviceError, 5: fbp.OutputError}
+        codes[75] = fbp.StoppedError
         for code, kind in codes.items():
             self.assertIs(type(fbp.errors.of_exit_code(code, "x")), kind)
             self.assertEqual(kind.exit_code, code)
