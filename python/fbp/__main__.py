@@ -9,6 +9,8 @@ from fbp._program import program
 
 
 def main() -> None:
+    if not os.access(program(), os.X_OK):
+        sys.exit(f"{program()}: this package was built without the program; install the wheel that has both")
     # replaces this process, so that signals and the exit code are those of the program
     os.execv(program(), ["fbp", *sys.argv[1:]])
 
