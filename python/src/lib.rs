@@ -117,7 +117,7 @@ fn read<'py>(py: Python<'py>, stack: &Stack) -> PyResult<Bound<'py, PyAny>> {
             // SAFETY: the array is new, and its frames do not overlap
             let bytes = unsafe { lent.part(frame * frame_bytes, frame_bytes) };
             match stored.by {
-                1 => stack.read_stored(frame, &[0..height], bytes),
+                1 => stack.read_stored(frame, std::slice::from_ref(&(0..height)), bytes),
                 _ => {
                     let mut values = vec![0f32; height * width];
                     stack.read_rows(frame, 0..height, &mut values)?;
