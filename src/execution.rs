@@ -137,11 +137,21 @@ impl Execution {
     /// # Errors
     /// [`Error::Usage`](crate::error::Error::Usage) that names the flag.
     pub fn new(args: &ReconstructArgs) -> Result<Execution> {
+        let execution = Execution::in_memory(args)?;
+        execution.check_output(args)?;
+        Ok(execution)
+    }
+
+    /// Converts and checks flags as [`new`](Self::new) does, for slices that no file may be named for.
+    ///
+    /// # Errors
+    /// The errors of [`new`](Self::new).
+    pub fn in_memory(args: &ReconstructArgs) -> Result<Execution> {
         let text = |value: &Option<Text>| value.as_ref().map(|text| text.0.clone());
         let size = |value: &Option<Text>, flag: &str| text(value).map(|text| parse_size(&text, flag)).transpose();
         let shard = text(&args.shard).map(|t| Shard::parse(&t, |name| std::env::var(name).ok())).transpose()?;
         let weights = ProjectionWeights::of(args.weights.as_deref());
-        let execution = Execution {
+        Ok(Execution {
             files: Files {
                 config: args.config.clone(),
                 weights: args.weights.clone().filter(|_| weights == ProjectionWeights::File),
@@ -175,9 +185,7 @@ impl Execution {
                 log: args.log.clone(),
                 strict: args.strict,
             },
-        };
-        execution.check_output(args)?;
-        Ok(execution)
+        })
     }
 
     /// Reports whether the values of slices are needed in addition to the samples that are written and to their counts.

@@ -23,12 +23,24 @@ impl Job {
     /// # Errors
     /// [`Error::Usage`](crate::error::Error::Usage) that names the flag.
     pub fn new(args: &ReconstructArgs) -> Result<Job> {
+        Job::made(args, Execution::new)
+    }
+
+    /// Converts and checks flags of a run whose slices stay in memory.
+    ///
+    /// # Errors
+    /// The errors of [`new`](Self::new).
+    pub fn in_memory(args: &ReconstructArgs) -> Result<Job> {
+        Job::made(args, Execution::in_memory)
+    }
+
+    fn made(args: &ReconstructArgs, execution: fn(&ReconstructArgs) -> Result<Execution>) -> Result<Job> {
         // flags that are not keys of run files
         let others = [("verbose", args.verbose > 0), ("quiet", args.quiet)];
         let others = others.into_iter().filter(|(_, is_given)| *is_given);
         let others = others.map(|(flag, is_given)| (flag.to_owned(), is_given.into())).collect();
         check_conflicts(CheckedCommand::Reconstruct, &[given(args)?, others])?;
-        Ok(Job { recipe: Recipe::new(args)?, execution: Execution::new(args)? })
+        Ok(Job { recipe: Recipe::new(args)?, execution: execution(args)? })
     }
 
     /// Returns the request to open the input; `angles` tells whether angles are read from an HDF5 file.

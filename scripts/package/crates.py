@@ -1,6 +1,6 @@
 """The crates that the program consists of: their licences as one text, and a list of them (SBOM, CycloneDX 1.5).
 
-    python3 scripts/package/crates.py [--features NAMES] [--licences FILE] [--sbom FILE]
+    python3 scripts/package/crates.py [--manifest FILE] [--features NAMES] [--licences FILE] [--sbom FILE]
 
 Fails for a crate whose licence is not known to be permissive. Crates whose package has no text of their licence are named.
 """
@@ -33,9 +33,10 @@ def permissive(licence):
     return bool(tokens) and eval(python, {"__builtins__": {}})  # noqa: S307 of True, False, and, or, brackets alone
 
 
-def crates(features):
-    """Packages that are linked into the program, without those for building and testing."""
+def crates(manifest, features):
+    """Packages that are linked into a crate, without those for building and testing."""
     command = ["cargo", "metadata", "--locked", "--format-version", "1", "--filter-platform", host()]
+    command += ["--manifest-path", manifest]
     metadata = json.loads(subprocess.check_output([*command, "--features", features], cwd=ROOT))
     packages = {package["id"]: package for package in metadata["packages"]}
     for package in packages.values():
@@ -125,11 +126,12 @@ def sbom(root, used, linked, packages):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--manifest", default="Cargo.toml", help="of the crate, from the root of the repository")
     parser.add_argument("--features", default="")
     parser.add_argument("--licences", type=pathlib.Path)
     parser.add_argument("--sbom", type=pathlib.Path)
     arguments = parser.parse_args()
-    root, used, linked, packages = crates(arguments.features)
+    root, used, linked, packages = crates(arguments.manifest, arguments.features)
     bad = [f"{package['name']}: {package['license']}" for package in used if not permissive(package["license"] or "")]
     if bad:
         sys.exit("not known to be permissive: " + "; ".join(bad))

@@ -30,16 +30,21 @@ pub fn center(args: &CenterArgs) -> Result<(String, Result<()>)> {
     if let (Some(range), Some(output)) = (&args.sweep, &args.output) {
         return Ok((sweep(&job, args, range, output, &reporter)?, Ok(())));
     }
-    let method = args.method.as_deref().map(|name| name.parse::<Method>()).transpose();
-    let method = method.map_err(|e| CommandFlagError::Method { error: e.to_string() })?;
-    let range = args.search.as_deref().map(|text| parse_pair(text, "--search")).transpose()?;
+    let query = query(args)?;
     let source = Source::open(&job, &reporter, &AtomicBool::new(false))?;
-    let query = AxisQuery { method, range };
     let found = Aligned::of(job, source, query, &reporter)?;
     let (search, rows) = (found.search.clone(), found.rows.clone());
     let tilt = Tilted::of(found, query, &reporter)?;
     let text = if args.json { as_json(&search, tilt.as_ref(), &rows) } else { table(&search, tilt.as_ref()) };
     Ok((text, center::accept(&search).map(|_| ())))
+}
+
+/// Method and range of the search.
+pub(super) fn query(args: &CenterArgs) -> Result<AxisQuery> {
+    let method = args.method.as_deref().map(|name| name.parse::<Method>()).transpose();
+    let method = method.map_err(|e| CommandFlagError::Method { error: e.to_string() })?;
+    let range = args.search.as_deref().map(|text| parse_pair(text, "--search")).transpose()?;
+    Ok(AxisQuery { method, range })
 }
 
 /// The tilt of the projections, and what to do about it.
@@ -68,7 +73,7 @@ impl Tilted {
 }
 
 /// A job without an output whose axis is to be found.
-fn job(args: &CenterArgs, given_steps: &StepArgs) -> Result<Job> {
+pub(super) fn job(args: &CenterArgs, given_steps: &StepArgs) -> Result<Job> {
     check_conflicts(CheckedCommand::Center, &[given(&args.input)?, given(&args.scan)?, given(&args.steps)?])?;
     let text = |value: &Option<Text>| value.as_ref().map(|text| text.0.clone());
     let input = Input::new(&args.input)?;

@@ -1,5 +1,6 @@
 //! The commands, one file each.
 
+pub mod arrays;
 mod batch;
 mod bench;
 mod center;

@@ -11,9 +11,10 @@ use crate::execution::{Execution, Files};
 use crate::feed::{CorrectedRows, ScanRows, parts_of};
 use crate::job::Job;
 use crate::recipe::{CheckedCommand, Input, Recipe, SliceGrid, Span, check_conflicts, given, parse_size, steps};
+use crate::remark::Remark;
 use crate::report::{Messages, Reporter};
 use crate::sink::{AllowedContents, Dtype, Encoding, OutputLock, Pixels, SOFTWARE, SliceWriter, Target};
-use crate::source::{self, FieldMode, Stack};
+use crate::source::{self, FieldMode, Stack, Stacks};
 use crate::steps::{Counts, Preparation, Scope};
 use rayon::prelude::*;
 use std::borrow::Cow;
@@ -26,60 +27,115 @@ pub fn preprocess(args: &PreprocessArgs) -> Result<String> {
     let remarks = add_measures(&args.input, &mut steps, args.pixel_size.is_some())?;
     let job = job(args, &steps)?;
     let reporter = Reporter::of(&job.execution.messages)?;
-    let input = &job.recipe.input;
-    let sinograms = input.is_sinograms();
     let target = output(args, &job)?;
     let request = job.open_request(false);
     let stacks =
         source::open(request, |path, flag| Stack::open_by(path, flag, request.memory, request.paths.order_by))?;
-    let stack = &stacks.data;
-    stack.remarks().iter().for_each(|remark| reporter.remark(remark.clone()));
-    let (pages, rows, bins) = (stack.len(), stack.height(), stack.width());
-    let used: Vec<usize> = (0..if sinograms { rows } else { pages }).collect();
-    let wanted = WantedPages::new(&job, stack)?;
-    let median = input.field_mode == FieldMode::Median;
-    let scope = Scope { median, used: &used, full_projections: true };
-    let preparation = Preparation::open(&job.recipe.steps, &stacks, scope)?;
-    preparation.expect_light(&(0..if sinograms { 0 } else { rows }).collect::<Vec<_>>())?;
-    remarks.into_iter().chain(preparation.remarks()).for_each(|remark| reporter.remark(remark));
-    reporter.refuse_doubts()?;
-    target.check_inputs(job.execution.files.all().chain(stacks.files()), &wanted.numbers)?;
+    let scan = CorrectedScan::open(job, stacks, remarks, &reporter)?;
+    let numbers = &scan.wanted.numbers;
+    target.check_inputs(scan.job.execution.files.all().chain(scan.stacks.files()), numbers)?;
     let lock = OutputLock::alone(&target)?;
-    let writer = create_writer(args, &lock, (bins, wanted.rows.len()), &wanted.numbers)?;
-    let write = |places: Range<usize>, values: &[f32]| {
-        let cut: Vec<_> = values.chunks(rows * bins).map(|page| wanted.rows_of(page, bins)).collect();
-        let numbers = wanted.numbers[places].iter().copied();
-        let pages: Vec<_> = numbers.zip(cut.iter().map(|page| Pixels::Values(page))).collect();
+    let [count, rows, bins] = scan.shape();
+    let writer = create_writer(args, &lock, (bins, rows), numbers)?;
+    let (counts, milliseconds, place) = scan.correct(&reporter, |places, pages| {
+        let pages: Vec<_> =
+            numbers[places].iter().copied().zip(pages.iter().map(|page| Pixels::Values(page))).collect();
         writer.write_all(&pages)
-    };
-    let wanted_rows = if sinograms { &wanted.numbers } else { &wanted.rows };
-    let scan = ScanRows { stack, preparation: &preparation, used: &used, wanted: wanted_rows, sinograms, field: None };
-    let start = Instant::now();
-    let (counts, milliseconds, place) = match PageDevice::open(scan, &job, &reporter)? {
-        Some(device) => {
-            let name = device.name().to_owned();
-            let counts = device.correct(write)?;
-            (counts, 1e3 * start.elapsed().as_secs_f64(), format!("with {name}"))
-        }
-        None => {
-            let (counts, seconds) = correct_on_host(scan, job.execution.host_memory(), write)?;
-            (counts, 1e3 * seconds, "on one thread".to_owned())
-        }
-    };
+    })?;
     writer.finish()?;
-    let flags = RepairFlags { sinograms, stripes: &job.recipe.steps.stripes, command: RepairCommand::Preprocess };
-    doubts(&preparation.repairs(&counts), &flags).into_iter().for_each(|doubt| reporter.remark(doubt));
-    counts.clamped.expect_data(counts.values)?;
-    reporter.refuse_doubts()?;
+    scan.judge(&counts, &reporter)?;
     Ok(format!(
-        "{} {} of {bins}x{}, {:.1} ms each {place}; {} values and {} outliers replaced\n",
-        wanted.numbers.len(),
-        if sinograms { "sinograms" } else { "projections" },
-        wanted.rows.len(),
-        milliseconds / wanted.numbers.len() as f64,
+        "{count} {} of {bins}x{rows}, {:.1} ms each {place}; {} values and {} outliers replaced\n",
+        if scan.is_sinograms() { "sinograms" } else { "projections" },
+        milliseconds / count as f64,
         counts.clamped.total(),
         counts.outliers
     ))
+}
+
+/// A scan whose pages are to be corrected.
+pub(super) struct CorrectedScan {
+    job: Job,
+    stacks: Stacks,
+    preparation: Preparation,
+    /// Projections that are used: all.
+    used: Vec<usize>,
+    wanted: WantedPages,
+}
+
+impl CorrectedScan {
+    /// Opens the steps for stacks that are open, and reports remarks on the flags and the input.
+    ///
+    /// # Errors
+    /// Errors of the rows that are asked for and of the steps; [`Error::Input`] for doubts with `--strict`.
+    pub fn open(job: Job, stacks: Stacks, remarks: Vec<Remark>, reporter: &Reporter) -> Result<CorrectedScan> {
+        let (stack, sinograms) = (&stacks.data, job.recipe.input.is_sinograms());
+        stack.remarks().iter().for_each(|remark| reporter.remark(remark.clone()));
+        let (pages, rows) = (stack.len(), stack.height());
+        let used: Vec<usize> = (0..if sinograms { rows } else { pages }).collect();
+        let wanted = WantedPages::new(&job, stack)?;
+        let median = job.recipe.input.field_mode == FieldMode::Median;
+        let scope = Scope { median, used: &used, full_projections: true };
+        let preparation = Preparation::open(&job.recipe.steps, &stacks, scope)?;
+        preparation.expect_light(&(0..if sinograms { 0 } else { rows }).collect::<Vec<_>>())?;
+        remarks.into_iter().chain(preparation.remarks()).for_each(|remark| reporter.remark(remark));
+        reporter.refuse_doubts()?;
+        Ok(CorrectedScan { job, stacks, preparation, used, wanted })
+    }
+
+    fn is_sinograms(&self) -> bool {
+        self.job.recipe.input.is_sinograms()
+    }
+
+    /// Returns the numbers of pages, of rows of a page, and of bins of a row.
+    pub fn shape(&self) -> [usize; 3] {
+        [self.wanted.numbers.len(), self.wanted.rows.len(), self.stacks.data.width()]
+    }
+
+    /// Corrects the pages, and passes them on with their places, from several threads. Returns what was replaced, the
+    /// milliseconds that this took, and where.
+    ///
+    /// # Errors
+    /// Errors of reading, of the device, and of `write`.
+    pub fn correct(
+        &self,
+        reporter: &Reporter,
+        write: impl Fn(Range<usize>, &[Cow<[f32]>]) -> Result<()> + Sync,
+    ) -> Result<(Counts, f64, String)> {
+        let CorrectedScan { job, stacks, preparation, used, wanted } = self;
+        let (stack, sinograms) = (&stacks.data, self.is_sinograms());
+        let (page_len, bins) = (stack.height() * stack.width(), stack.width());
+        let write = |places: Range<usize>, values: &[f32]| {
+            let pages: Vec<_> = values.chunks(page_len).map(|page| wanted.rows_of(page, bins)).collect();
+            write(places, &pages)
+        };
+        let wanted_rows = if sinograms { &wanted.numbers } else { &wanted.rows };
+        let scan = ScanRows { stack, preparation, used, wanted: wanted_rows, sinograms, field: None };
+        let start = Instant::now();
+        match PageDevice::open(scan, job, reporter)? {
+            Some(device) => {
+                let name = device.name().to_owned();
+                let counts = device.correct(write)?;
+                Ok((counts, 1e3 * start.elapsed().as_secs_f64(), format!("with {name}")))
+            }
+            None => {
+                let (counts, seconds) = correct_on_host(scan, job.execution.host_memory(), write)?;
+                Ok((counts, 1e3 * seconds, "on one thread".to_owned()))
+            }
+        }
+    }
+
+    /// Reports reasons to doubt the pages that come from what was replaced.
+    ///
+    /// # Errors
+    /// [`Error::Input`] if all values were replaced, and for doubts with `--strict`.
+    pub fn judge(&self, counts: &Counts, reporter: &Reporter) -> Result<()> {
+        let (sinograms, stripes) = (self.is_sinograms(), self.job.recipe.steps.stripes.as_slice());
+        let flags = RepairFlags { sinograms, stripes, command: RepairCommand::Preprocess };
+        doubts(&self.preparation.repairs(counts), &flags).into_iter().for_each(|doubt| reporter.remark(doubt));
+        counts.clamped.expect_data(counts.values)?;
+        reporter.refuse_doubts()
+    }
 }
 
 /// Numbers of the pages that are written, and of the rows in them.
@@ -111,7 +167,7 @@ impl WantedPages {
 }
 
 /// The input, its steps, and a device for them.
-fn job(args: &PreprocessArgs, given_steps: &StepArgs) -> Result<Job> {
+pub(super) fn job(args: &PreprocessArgs, given_steps: &StepArgs) -> Result<Job> {
     check_conflicts(CheckedCommand::Preprocess, &[given(&args.input)?, given(&args.steps)?])?;
     let text = |value: &Option<Text>| value.as_ref().map(|text| text.0.clone());
     let input = Input::new(&args.input)?;

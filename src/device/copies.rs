@@ -1,7 +1,7 @@
 //! Copies between the host and a device, host memory for them, and waiting for a device.
 
 use super::errors::DriverError;
-use super::host_memory::{HostMemory, HostValues, pages};
+use super::host_memory::{HostMemory, HostValues, MappedBuffer, pages};
 use super::{Session, cl_error};
 use crate::error::{Error, Result};
 use memmap2::MmapMut;
@@ -12,6 +12,7 @@ use opencl3::memory::{Buffer, CL_MAP_READ, CL_MAP_WRITE, CL_MEM_READ_WRITE, CL_M
 use opencl3::types::{CL_BLOCKING, CL_NON_BLOCKING, cl_map_flags};
 use std::marker::PhantomData;
 use std::ptr;
+use std::sync::Arc;
 use std::thread::sleep;
 use std::time::Duration;
 
@@ -147,15 +148,16 @@ impl Session {
         let flags = CL_MEM_USE_HOST_PTR | CL_MEM_READ_WRITE;
         // SAFETY: the pages are those of `count` values, and are dropped after the buffer.
         let buffer = unsafe { Buffer::create(&self.context, flags, count.max(1), owned.as_mut_ptr().cast()) }.ok()?;
-        let mut memory = self.map(buffer, count, "copies").ok()?;
-        if let HostValues::Mapped { pages, .. } = &mut memory.0 {
-            *pages = Some(owned);
-        }
-        Some(memory)
+        let mapped = self.mapped(buffer, count, "copies").ok()?;
+        Some(HostMemory(HostValues::Mapped(mapped.with_pages(owned))))
     }
 
     /// Returns the first `count` values of a buffer as host memory, once the device is done with them.
     pub fn map(&self, buffer: Buffer<f32>, count: usize, what: &str) -> Result<HostMemory> {
+        Ok(HostMemory(HostValues::Mapped(self.mapped(buffer, count, what)?)))
+    }
+
+    fn mapped(&self, buffer: Buffer<f32>, count: usize, what: &str) -> Result<MappedBuffer> {
         let count = count.max(1);
         let mut pointer = ptr::null_mut();
         let flags = CL_MAP_READ | CL_MAP_WRITE;
@@ -166,23 +168,18 @@ impl Session {
         if pointer.is_null() || !pointer.is_aligned() {
             return Err(self.not_mapped(what));
         }
-        Ok(HostMemory(HostValues::Mapped { pointer, count, buffer, pages: None }))
+        // SAFETY: the driver has just mapped them for this
+        Ok(unsafe { MappedBuffer::new(pointer, count, buffer, Arc::clone(&self.downloads)) })
     }
 
     /// Gives a mapped buffer back to the device.
     pub fn unmap(&self, memory: HostMemory, what: &str) -> Result<Buffer<f32>> {
         let failed = |e| cl_error(&format!("unmapping {what}"), self.device_name(), e);
-        match memory.0 {
-            HostValues::Mapped { pointer, buffer, pages: None, .. } => {
-                // SAFETY: `pointer` is what the driver mapped, and nobody has it any more.
-                unsafe { self.uploads.enqueue_unmap_mem_object(buffer.get(), pointer.cast(), &[]) }.map_err(failed)?;
-                self.uploads.finish().map_err(failed)?;
-                Ok(buffer)
-            }
-            HostValues::Plain(_) | HostValues::Mapped { .. } => {
-                Err(Error::Internal(format!("{}: {what} are not the device's", self.device_name())))
-            }
-        }
+        let buffer = match memory.0 {
+            HostValues::Mapped(mapped) => mapped.unmap(&self.uploads).map_err(failed)?,
+            HostValues::Plain(_) => None,
+        };
+        buffer.ok_or_else(|| Error::Internal(format!("{}: {what} are not the device's", self.device_name())))
     }
 
     /// Copies `data` into a buffer from value `first` on, in the queue for uploads, and waits as [`Session::write`]

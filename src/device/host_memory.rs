@@ -1,13 +1,15 @@
 //! Host memory that devices copy from and to.
 
-use super::Session;
 use super::errors::DeviceMemoryError;
+use super::session::{Queue, Session};
 use crate::error::{Error, Result};
 use crossbeam_channel::{Receiver, unbounded};
 use memmap2::MmapMut;
-use opencl3::memory::Buffer;
+use opencl3::error_codes::ClError;
+use opencl3::memory::{Buffer, ClMem};
 use rayon::prelude::*;
 use std::ops::{Deref, DerefMut};
+use std::sync::Arc;
 use std::thread::{Builder, JoinHandle};
 
 /// Values that the host can read and write, from [`Session::host_memory`](super::Session::host_memory) or
@@ -16,18 +18,63 @@ pub struct HostMemory(pub(super) HostValues);
 
 pub(super) enum HostValues {
     Plain(Vec<f32>),
-    /// A buffer that stays mapped for as long as it is held here.
-    Mapped {
-        pointer: *mut f32,
-        count: usize,
-        buffer: Buffer<f32>,
-        /// Host pages that the buffer consists of, if the driver did not allocate it; dropped after the buffer.
-        pages: Option<MmapMut>,
-    },
+    Mapped(MappedBuffer),
+}
+
+/// A buffer that stays mapped for as long as it is held here: drivers keep what is mapped when it is released.
+pub(super) struct MappedBuffer {
+    pointer: *mut f32,
+    count: usize,
+    /// Present until it is unmapped.
+    buffer: Option<Buffer<f32>>,
+    /// Queue in which it is unmapped unless that was done before.
+    queue: Arc<Queue>,
+    /// Host pages that the buffer consists of, if the driver did not allocate it; dropped after the buffer.
+    pages: Option<MmapMut>,
 }
 
 // SAFETY: the mapped values belong to this object alone, whatever thread has it.
-unsafe impl Send for HostMemory {}
+unsafe impl Send for MappedBuffer {}
+
+impl MappedBuffer {
+    /// Takes the first `count` values of a buffer, which are mapped at `pointer`.
+    ///
+    /// # Safety
+    /// They are, and nobody else uses them.
+    pub unsafe fn new(pointer: *mut f32, count: usize, buffer: Buffer<f32>, queue: Arc<Queue>) -> MappedBuffer {
+        MappedBuffer { pointer, count, buffer: Some(buffer), queue, pages: None }
+    }
+
+    /// Keeps the pages that the buffer consists of.
+    pub fn with_pages(mut self, pages: MmapMut) -> MappedBuffer {
+        self.pages = Some(pages);
+        self
+    }
+
+    /// Unmaps the buffer in a queue and returns it once that is done; `None` if it consists of pages of the host.
+    ///
+    /// # Errors
+    /// The error of the driver.
+    pub fn unmap(mut self, queue: &Queue) -> Result<Option<Buffer<f32>>, ClError> {
+        let Some(buffer) = self.buffer.take_if(|_| self.pages.is_none()) else { return Ok(None) };
+        // SAFETY: `pointer` is what the driver mapped, and nobody has it any more.
+        unsafe { queue.enqueue_unmap_mem_object(buffer.get(), self.pointer.cast(), &[]) }?;
+        queue.finish()?;
+        Ok(Some(buffer))
+    }
+}
+
+impl Drop for MappedBuffer {
+    fn drop(&mut self) {
+        let Some(buffer) = self.buffer.take() else { return };
+        // SAFETY: `pointer` is what the driver mapped, and nobody has it any more.
+        let unmapped = unsafe { self.queue.enqueue_unmap_mem_object(buffer.get(), self.pointer.cast(), &[]) };
+        if unmapped.is_ok() && self.pages.is_some() {
+            // the driver must be done with the pages
+            let _ = self.queue.finish();
+        }
+    }
+}
 
 impl HostMemory {
     /// Returns ordinary memory for `count` values, all zero.
@@ -59,7 +106,7 @@ impl Deref for HostMemory {
         match &self.0 {
             HostValues::Plain(values) => values,
             // SAFETY: `count` floats are mapped there, and nothing writes while they are borrowed.
-            HostValues::Mapped { pointer, count, .. } => unsafe { std::slice::from_raw_parts(*pointer, *count) },
+            HostValues::Mapped(mapped) => unsafe { std::slice::from_raw_parts(mapped.pointer, mapped.count) },
         }
     }
 }
@@ -69,7 +116,7 @@ impl DerefMut for HostMemory {
         match &mut self.0 {
             HostValues::Plain(values) => values,
             // SAFETY: `count` floats are mapped there, and this is the only way to them.
-            HostValues::Mapped { pointer, count, .. } => unsafe { std::slice::from_raw_parts_mut(*pointer, *count) },
+            HostValues::Mapped(mapped) => unsafe { std::slice::from_raw_parts_mut(mapped.pointer, mapped.count) },
         }
     }
 }

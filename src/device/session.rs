@@ -66,7 +66,8 @@ pub struct Session {
     pub(crate) uploads: Queue,
     /// Queue for copies to the device that do not wait for the kernels among the uploads.
     pub(super) copies: Queue,
-    pub(super) downloads: Queue,
+    /// Shared with what is mapped in it.
+    pub(super) downloads: Arc<Queue>,
     pub(crate) context: Arc<Context>,
     /// The device; a part of a device must outlive its context.
     device: FoundDevice,
@@ -139,7 +140,7 @@ impl Session {
             queue: queue()?,
             uploads: queue()?,
             copies: queue()?,
-            downloads: queue()?,
+            downloads: Arc::new(queue()?),
             context,
             device: found.clone(),
         })

@@ -31,6 +31,6 @@ pub use prepare::{Prepared, SelfTest, open_device, plan_for};
 pub use row_slices::{RowSlice, RowWork, row_slices};
 pub use run::{ObservedSlice, Run};
 pub use solver::SolverCounts;
-pub use source::{FieldCounts, Source};
+pub use source::{FieldCounts, Source, projection_weights};
 pub use stages::{DeviceShare, Done, run_stages};
 pub use writing::WRITERS;

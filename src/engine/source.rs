@@ -28,6 +28,16 @@ const SAMPLED_VALUES: usize = 1 << 26;
 /// Share of the host's memory that rows take at most that are kept as they are stored.
 const KEPT: u64 = 4;
 
+/// Returns the weights of projections in the file that a job names, if it names one.
+///
+/// # Errors
+/// [`Error::Input`](crate::error::Error::Input) that names the flag and the file.
+pub fn projection_weights(job: &Job, cancelled: &AtomicBool) -> Result<Option<Vec<f64>>> {
+    let Some(file) = &job.execution.files.weights else { return Ok(None) };
+    let text = read_numbers(file, "--weights", cancelled)?;
+    parse_numbers(&text, &format!("--weights {}", file.shown())).map(Some)
+}
+
 /// The stack of a job, its correction, and the scan that it holds.
 pub struct Source {
     stacks: Arc<Stacks>,
@@ -84,13 +94,29 @@ impl Source {
                 await_stack(path, flag, watch, reporter, cancelled)
             }
         })?;
-        let angles = angles.or(stacks.angles.take());
+        stacks.angles = angles.or(stacks.angles.take());
+        let shifts =
+            job.execution.files.center_shifts.as_deref().map(|file| numbers(file, "--center-shifts")).transpose()?;
+        let weights = projection_weights(job, cancelled)?;
+        Source::of(job, stacks, [shifts, weights], reporter)
+    }
+
+    /// Makes the input of stacks that are open, with the shifts of the axis and the weights of projections, and checks that
+    /// everything fits together.
+    ///
+    /// # Errors
+    /// [`Error::Input`](crate::error::Error::Input) or [`Error::Usage`](crate::error::Error::Usage) that names the flag.
+    pub fn of(
+        job: &Job,
+        mut stacks: Stacks,
+        [shifts, weights]: [Option<Vec<f64>>; 2],
+        reporter: &Reporter,
+    ) -> Result<Source> {
+        let sinograms = job.recipe.input.is_sinograms();
+        let angles = stacks.angles.take();
         let stack = &stacks.data;
         stack.remarks().iter().for_each(|remark| reporter.remark(remark.clone()));
         reporter.detail(&format!("{:<16}{}", "files", stack.file_names()));
-        let shifts =
-            job.execution.files.center_shifts.as_deref().map(|file| numbers(file, "--center-shifts")).transpose()?;
-        let weights = job.execution.files.weights.as_deref().map(|file| numbers(file, "--weights")).transpose()?;
         let (slices, projections) = match sinograms {
             true => (stack.len(), stack.height()),
             false => (stack.height(), stack.len()),

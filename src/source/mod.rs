@@ -1,4 +1,4 @@
-//! Input data: stacks of TIFF pages, HDF5 files, Zarr, EDF and raw volumes.
+//! Input data: stacks of TIFF pages, HDF5 files, Zarr, EDF, raw volumes, and arrays in memory.
 //!
 //! [`Stack`] reads a directory, a glob, one file or a dataset as a sequence of frames of one size. Formats implement the
 //! trait `Frames`; [`open`] opens everything that a run reads.
@@ -13,6 +13,7 @@ mod frames;
 pub mod hdf5;
 mod kept;
 mod list;
+mod memory;
 mod npy;
 mod open;
 mod order;
@@ -28,6 +29,7 @@ pub use binning::{Binning, StoredRows};
 pub use convert::{StoredSamples, to_f32};
 pub use hdf5::{Hdf5Contents, Hdf5Frames, Hdf5Input, Hdf5Measure, Hdf5Measures, Hdf5Scan, NOTHING};
 pub use list::{absolute_spec, list_file};
+pub use memory::{ARRAY, MemoryArray, MemoryScan};
 pub use open::{Datasets, FieldMode, InputKind, OpenRequest, StackPaths, open};
 pub use order::natural;
 pub use raw::{RAW_FORM, RawVolume};

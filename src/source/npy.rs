@@ -14,7 +14,7 @@ use std::path::Path;
 /// Largest number of bytes that a header may take.
 const MAX_HEADER: u64 = 1 << 16;
 /// Largest number of frames.
-const MAX_FRAMES: usize = 1 << 20;
+pub(super) const MAX_FRAMES: usize = 1 << 20;
 
 messages! {
     /// What is wrong with a NumPy file of frames.
@@ -103,7 +103,15 @@ fn form(header: &NpyHeader) -> Result<Form, NpyInputError> {
     if shapes.contains(&0) || !fits {
         return Err(NpyInputError::Shape { frames, height, width });
     }
-    let sample = match header.kind.get(1..).unwrap_or_default() {
+    let Some((sample, big_endian)) = sample_of(&header.kind) else {
+        return Err(NpyInputError::ValueType { kind: header.kind.clone() });
+    };
+    Ok(Form { frames, height, width, sample, big_endian })
+}
+
+/// Returns the type of a sample by NumPy's name for it, such as `<u2`, and whether it is big-endian.
+pub(super) fn sample_of(kind: &str) -> Option<(SampleType, bool)> {
+    let sample = match kind.get(1..).unwrap_or_default() {
         "u1" => SampleType::U8,
         "i1" => SampleType::I8,
         "u2" => SampleType::U16,
@@ -115,9 +123,9 @@ fn form(header: &NpyHeader) -> Result<Form, NpyInputError> {
         "f2" => SampleType::F16,
         "f4" => SampleType::F32,
         "f8" => SampleType::F64,
-        _ => return Err(NpyInputError::ValueType { kind: header.kind.clone() }),
+        _ => return None,
     };
-    Ok(Form { frames, height, width, sample, big_endian: header.kind.starts_with('>') })
+    Some((sample, kind.starts_with('>')))
 }
 
 /// Reports whether fbp wrote a file of this length.

@@ -103,13 +103,5 @@ pub fn open(request: OpenRequest, data: impl FnOnce(&str, &str) -> Result<Stack>
             *stack = Some(Stack::open_within(path, flag, memory)?);
         }
     }
-    let binning = Binning { by: binning, pages: kind == InputKind::Sinograms };
-    let binned = |stack: Stack| stack.binned(binning);
-    Ok(Stacks {
-        data: binned(stacks.data)?,
-        flats: stacks.flats.map(binned).transpose()?,
-        flats2: stacks.flats2.map(binned).transpose()?,
-        darks: stacks.darks.map(binned).transpose()?,
-        ..stacks
-    })
+    stacks.binned(Binning { by: binning, pages: kind == InputKind::Sinograms })
 }

@@ -1,6 +1,7 @@
 //! The stacks of a run.
 
-use super::Stack;
+use super::{Binning, Stack};
+use crate::error::Result;
 use std::path::{Path, PathBuf};
 
 /// The data of a run and their fields.
@@ -24,6 +25,21 @@ impl Stacks {
     pub fn of(data: Stack) -> Stacks {
         let held = data.held();
         Stacks { data, flats: None, flats2: None, darks: None, angles: None, held }
+    }
+
+    /// Bins the pixels of all stacks.
+    ///
+    /// # Errors
+    /// [`Error::Usage`](crate::error::Error::Usage) when no pixels of one would remain.
+    pub(super) fn binned(self, binning: Binning) -> Result<Stacks> {
+        let binned = |stack: Stack| stack.binned(binning);
+        Ok(Stacks {
+            data: binned(self.data)?,
+            flats: self.flats.map(binned).transpose()?,
+            flats2: self.flats2.map(binned).transpose()?,
+            darks: self.darks.map(binned).transpose()?,
+            ..self
+        })
     }
 
     /// Returns the files of all stacks.

@@ -11,12 +11,13 @@ mod page;
 mod reconstruction;
 mod record;
 mod resume;
+mod scan_axis;
 mod summary;
 
 use super::add_measures;
 use super::trials::trial_page;
-use crate::axis::{Aligned, Axis, AxisQuery, of_ends};
-use crate::center::{accept, next_sweep};
+use crate::axis::{Aligned, Axis};
+use crate::center::next_sweep;
 use crate::cli::ReconstructArgs;
 use crate::device::DeviceSearch;
 use crate::engine::{
@@ -31,15 +32,14 @@ use crate::kernel::StepBackends;
 use crate::numbers::significant;
 use crate::picture::{Panel, write_preview};
 use crate::plan::Scan;
-use crate::recipe::{Center, Identity, Scaling, merge, run_file};
-use crate::remark::{Doubt, DoubtKind};
+use crate::recipe::{Identity, Scaling, merge, run_file};
 use crate::report::{Reporter, StageClock, results};
 use crate::sink::{AllowedContents, Encoding, PageContent, SOFTWARE, SliceStorage, SliceWriter, Target};
-use crate::steps::{Counts, Tilt};
+use crate::steps::Counts;
 use crate::units::Interval;
 use crate::visible::Shown;
 pub(super) use account::scan_name;
-use errors::{ReconstructFlagError, ReconstructInputError, ReconstructWarning};
+use errors::ReconstructFlagError;
 use outputs::{SideFiles, input_set, inputs};
 use overview::{Gathered, middle};
 pub(super) use overview::{Overview, Wanted};
@@ -47,9 +47,11 @@ pub(super) use page::RunPage;
 use reconstruction::Reconstruction;
 pub(super) use record::RecordFile;
 use record::{Record, identity, known_range, lock_output, stamp};
+pub(super) use scan_axis::with_axis;
 use std::sync::atomic::AtomicBool;
 use std::time::Instant;
 use summary::Summary;
+pub(super) use summary::remarks_on;
 
 /// Runs `fbp reconstruct` to the end, or prints the plan.
 ///
@@ -76,7 +78,7 @@ pub(super) fn reconstruct_scan(mut flags: ReconstructArgs, name: Option<&str>, c
     if let Some(target) = &job.execution.output {
         target.check_inputs(inputs(&job, &source), &source.scan.run_slices)?;
     }
-    let (job, source, axis) = with_axis(job, source, &flags, &reporter)?;
+    let (job, source, axis) = with_axis(job, source, &reporter, |found| show_trials(found, &flags, &reporter))?;
     let source = with_noise_weights(source, &job, &reporter)?;
     reporter.refuse_doubts()?;
     let (scan, shard) = (&source.scan, job.execution.shard);
@@ -106,59 +108,6 @@ fn save_config(job: &Job, source: &Source, flags: &ReconstructArgs) -> Result<()
     file.write(format!("{TOML} --save-config`.\n{}", run_file(flags)?))
 }
 
-/// Returns the job and its source with the axis that was given or that is found in the data.
-pub(super) fn with_axis(
-    job: Job,
-    source: Source,
-    flags: &ReconstructArgs,
-    reporter: &Reporter,
-) -> Result<(Job, Source, Axis)> {
-    let (job, source, axis) = match job.recipe.scan.center {
-        Center::Middle | Center::At(_) => {
-            let axis = Axis::given(&source.scan);
-            return Ok((job, source, axis));
-        }
-        Center::Ends(ends) => {
-            let (stack, by) = (source.stack(), source.stack().binning().by);
-            let [degrees, center] = of_ends(ends, [stack.width(), stack.height()].map(|pixels| pixels * by));
-            let job = job.tilted(Tilt::within(degrees, "--center")?).about(center);
-            reporter.note(&format!("note: centre {center:.2} bins, tilt {degrees:.3} degrees"));
-            let source = source.as_of(&job)?;
-            let axis = Axis::given(&source.scan);
-            (job, source, axis)
-        }
-        Center::Search(method) => {
-            reporter.stage("searching for the rotation axis");
-            let wanted = job.recipe.scan.search_tilt;
-            let query = AxisQuery { method, range: None };
-            let mut found = Aligned::of(job, source, query, reporter)?;
-            if wanted && found.tilt.is_none() {
-                return Err(ReconstructInputError::NoTilt.into());
-            }
-            if wanted {
-                found = found.upright(query, reporter)?;
-            } else {
-                tilted(&found).into_iter().for_each(|doubt| reporter.remark(doubt));
-            }
-            found.search.note.iter().for_each(|note| reporter.note(&format!("note: {note}")));
-            let estimate = match accept(&found.search) {
-                Ok(estimate) => estimate,
-                Err(refused) => {
-                    show_trials(found, flags, reporter);
-                    return Err(refused);
-                }
-            };
-            let axis = Axis { tilt: found.tilt.filter(|_| wanted), ..Axis::from(estimate) };
-            reporter.note(&format!("note: {axis}"));
-            let job = found.job.tilted(found.job.recipe.steps.tilt).about(axis.value);
-            let source = found.source.as_of(&job)?;
-            (job, source, axis)
-        }
-    };
-    source.scan.remarks.iter().for_each(|remark| reporter.remark(remark.clone()));
-    Ok((job, source, axis))
-}
-
 /// Writes trial slices about an axis that is in doubt to the page that `--report` requests.
 fn show_trials(found: Aligned, flags: &ReconstructArgs, reporter: &Reporter) {
     let Aligned { job, source, search, .. } = found;
@@ -170,17 +119,6 @@ fn show_trials(found: Aligned, flags: &ReconstructArgs, reporter: &Reporter) {
         Ok(()) => reporter.note(&format!("note: {} shows trial slices, --sweep {range}", path.shown())),
         Err(error) => reporter.note(&format!("note: no trial slices in {}: {error}", path.shown())),
     }
-}
-
-/// Returns a doubt about a tilted axis that nothing corrects.
-fn tilted(found: &Aligned) -> Option<Doubt> {
-    found.search.tilt.filter(|tilt| tilt.slope != 0.0)?;
-    let tilt = found.tilt?;
-    let warning = match found.job.recipe.input.is_sinograms() {
-        true => ReconstructWarning::TiltedSinograms { tilt },
-        false => ReconstructWarning::TiltedProjections { tilt },
-    };
-    Some(Doubt::of(DoubtKind::TiltedAxis, &warning))
 }
 
 fn print_plans(job: &Job, source: &Source, reporter: &Reporter) -> Result<()> {

@@ -53,6 +53,41 @@ pub(super) fn doubts_about(job: &Job, repairs: &Repairs) -> Vec<Doubt> {
     doubts(repairs, &flags)
 }
 
+/// Returns remarks for the user on the data and the slices, with the flags that help.
+pub(in crate::commands) fn remarks_on(
+    job: &Job,
+    devices: &[ReadyDevice],
+    repairs: &Repairs,
+    done: &Done,
+) -> Vec<Remark> {
+    let mut remarks: Vec<Remark> = doubts_about(job, repairs).into_iter().map(Remark::from).collect();
+    if repairs.outliers > 0 {
+        remarks.push(Remark::note(format!("{} outliers were replaced", repairs.outliers)));
+    }
+    if done.clipped > 0 {
+        let what = match job.recipe.values.dtype {
+            Dtype::F16 => "are too large for f16 and were written as infinite; use --dtype f32",
+            _ => "are outside the range and were clipped",
+        };
+        remarks.push(Remark::note(format!("{} pixels {what}", done.clipped)));
+    }
+    if job.recipe.solver.is_some_and(|solver| solver.interior) {
+        remarks.push(Remark::note("the sample is wider than the detector: values in slices have an offset"));
+    }
+    if let Some(SolverCounts { unfinished: slices @ 1.., .. }) = solver_counts(devices) {
+        let (slices, iterations) = (counted(slices, "slice"), Iterations::MOST);
+        let warning = ReconstructWarning::Unfinished { slices, iterations };
+        remarks.push(Doubt::of(DoubtKind::Unfinished, &warning).into());
+    }
+    remarks
+}
+
+/// Returns how slices were found, if by least squares.
+fn solver_counts(devices: &[ReadyDevice]) -> Option<SolverCounts> {
+    let counts = devices.iter().filter_map(|device| device.engine.solver_counts());
+    counts.reduce(|all, of_device| all.and(&of_device))
+}
+
 impl<'a> Summary<'a> {
     /// Returns the seconds of all devices together.
     fn device(&self) -> DeviceSeconds {
@@ -113,39 +148,16 @@ impl<'a> Summary<'a> {
         rate(self.slices as f64 * self.updates, self.seconds)
     }
 
-    /// Returns remarks for the user on the data and the slices, with the flags that help.
-    fn remarks(&self) -> Vec<Remark> {
-        let mut remarks: Vec<Remark> = doubts_about(self.job, &self.repairs).into_iter().map(Remark::from).collect();
-        if self.repairs.outliers > 0 {
-            remarks.push(Remark::note(format!("{} outliers were replaced", self.repairs.outliers)));
-        }
-        if self.done.clipped > 0 {
-            let what = match self.job.recipe.values.dtype {
-                Dtype::F16 => "are too large for f16 and were written as infinite; use --dtype f32",
-                _ => "are outside the range and were clipped",
-            };
-            remarks.push(Remark::note(format!("{} pixels {what}", self.done.clipped)));
-        }
-        if self.job.recipe.solver.is_some_and(|solver| solver.interior) {
-            remarks.push(Remark::note("the sample is wider than the detector: values in slices have an offset"));
-        }
-        if let Some(SolverCounts { unfinished: slices @ 1.., .. }) = self.solver() {
-            let (slices, iterations) = (counted(slices, "slice"), Iterations::MOST);
-            let warning = ReconstructWarning::Unfinished { slices, iterations };
-            remarks.push(Doubt::of(DoubtKind::Unfinished, &warning).into());
-        }
-        remarks
-    }
-
     /// Returns how slices were found, if by least squares.
     fn solver(&self) -> Option<SolverCounts> {
-        let counts = self.devices.iter().filter_map(|device| device.engine.solver_counts());
-        counts.reduce(|all, of_device| all.and(&of_device))
+        solver_counts(self.devices)
     }
 
     /// Reports the remarks on the data and the slices.
     pub fn warn(&self, reporter: &Reporter) {
-        self.remarks().into_iter().for_each(|remark| reporter.remark(remark));
+        remarks_on(self.job, self.devices, &self.repairs, self.done)
+            .into_iter()
+            .for_each(|remark| reporter.remark(remark));
     }
 
     /// Reports the summary at the end of the run.

@@ -44,7 +44,7 @@ pub fn trials(args: TrialsArgs, cancelled: &AtomicBool) -> Result<String> {
     reporter.stage("opening the input");
     let source = Source::open(&job, &reporter, cancelled).map_err(|error| set.in_trial(set.middle(), error))?;
     let given_axis = job.recipe.scan.center;
-    let (job, source, axis) = with_axis(job, source, &flags, &reporter)?;
+    let (job, source, axis) = with_axis(job, source, &reporter, drop)?;
     reporter.refuse_doubts()?;
     if matches!(given_axis, Center::Middle | Center::At(_)) {
         return write_trials(&set, &source, &output, &reporter);
