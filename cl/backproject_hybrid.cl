@@ -26,11 +26,18 @@ HELPER void texture_block(output_t out, SINOGRAM sinogram, __global const float2
     for (int p = 0; p < projections; p++) {
         const float2 rotation = ROTATION(constants, p, projections);
         const position_t first = POSITION(p, from_axis, f);
+#if ABSOLUTE
+        const float at = first.rest + FROM_EDGE, row = p + 0.5f;
+#endif
         UNROLL_ALL
         for (int q = 0; q < BLOCK * BLOCK / ALU_ITEMS; q++) {
-            position_t h = first;
-            h.rest += 16 * (q % (BLOCK / 16)) * rotation.x - ALU_ITEMS / 16 * (q / (BLOCK / 16)) * rotation.y;
+            const int x = 16 * (q % (BLOCK / 16)), y = ALU_ITEMS / 16 * (q / (BLOCK / 16));
+#if ABSOLUTE
+            sums[q] += fetch_at(sinogram, bins, row, moved(at, rotation, x, y));
+#else
+            const position_t h = {first.whole, moved(first.rest, rotation, x, y)};
             sums[q] += sample(sinogram, bins, p, h);
+#endif
         }
     }
     UNROLL_ALL

@@ -11,7 +11,7 @@
  *   CACHED          constants of so many projections are kept in local memory (Algorithm 5); 0: constant memory
  *   REGROUP         1 the cached axes lie together by GROUPS, padded, so that neighbours are read at once (draft)
  *   SAME_CENTRE     1 all projections have the axis of the first, none is loaded (draft)
- *   FLOAT_INDEX     1 the projection loop counts in float (draft)
+ *   FLOAT_INDEX     1 the projection loop counts centres of texel rows in float (draft); 0 rows, each of which is converted
  *   SHARED_BUFFER   1 constants and partial sums take turns in one local buffer (draft)
  *   DIRECT_WRITES   1 sums go to global memory as they are ready, 0 through local memory in rows
  *   SHUFFLE         see exchange.cl: how partial sums are added
@@ -63,8 +63,12 @@
 
 #if FLOAT_INDEX
 typedef float index_t;
+#define FIRST(p) ((p) + 0.5f)
+#define ROW_CENTRE(p) (p)
 #else
 typedef int index_t;
+#define FIRST(p) (p)
+#define ROW_CENTRE(p) ((p) + 0.5f)
 #endif
 
 /* Adds the GROUPS partial sums of every pixel of a step; the result is in the items with part 0. */
@@ -142,30 +146,28 @@ void backproject(KERNEL_ARGUMENTS)
         barrier(CLK_LOCAL_MEM_FENCE);
 #define LOCAL_ROTATION(p) rotations[p]
 #define LOCAL_AXIS(p) axes[AXIS_AT(p)]
+#define FROM_BASE(p) (base + (p))
 #else
     {
-        const int base = 0, count = projections;
+        const int count = projections;
 #define LOCAL_ROTATION(p) ROTATION(constants, p, projections)
 #define LOCAL_AXIS(p) AXIS(constants, p, projections)
+#define FROM_BASE(p) (p)
 #endif
         UNROLL_LOOP
-        for (index_t p = group; p < count; p += GROUPS) {
+        for (index_t p = FIRST(group); p < count; p += GROUPS) {
             const float2 rotation = LOCAL_ROTATION((int)p);
 #if SAME_CENTRE
             const float axis = AXIS(constants, 0, projections);
 #else
             const float axis = LOCAL_AXIS((int)p);
 #endif
-            const float at = axis + f.x * rotation.x - f.y * rotation.y;
+            const float at = position_from_bin_0(axis, rotation, f) + FROM_EDGE, row = ROW_CENTRE(FROM_BASE(p));
             UNROLL_ALL
             for (int y = 0; y < STEPS_Y; y++) {
                 UNROLL_ALL
-                for (int x = 0; x < STEPS_X; x++) {
-                    position_t h;
-                    h.whole = 0.0f;
-                    h.rest = at + 4 * x * rotation.x - 4 * y * rotation.y;
-                    sums[y * STEPS_X + x] += sample(sinogram, bins, base + (int)p, h);
-                }
+                for (int x = 0; x < STEPS_X; x++)
+                    sums[y * STEPS_X + x] += fetch_at(sinogram, bins, row, moved(at, rotation, 4 * x, 4 * y));
             }
         }
     }

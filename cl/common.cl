@@ -127,7 +127,19 @@ HELPER float position_from_bin_0(float axis, float2 rotation, float2 f)
     return mad(f.x, rotation.x, mad(-f.y, rotation.y, axis));
 }
 
-/* The same as whole bins and rest; -0 may be added to anything without changing it, so compilers leave it out. */
+/* Position `at` of a pixel moved by columns and rows that the compiler knows. A product with 0 takes an operation (it may
+ * be NaN, which a compiler must keep), so there is none. */
+HELPER float moved(float at, float2 rotation, int x, int y)
+{
+    if (x != 0)
+        at = mad((float)x, rotation.x, at);
+    if (y != 0)
+        at = mad((float)-y, rotation.y, at);
+    return at;
+}
+
+/* A position from bin 0 as whole bins and rest; -0 may be added to anything without changing it, so compilers leave it
+ * out. */
 HELPER position_t absolute_position(float axis, float2 rotation, float2 f)
 {
     position_t h;

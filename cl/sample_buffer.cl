@@ -40,3 +40,15 @@ HELPER values_t fetch_between(__global const stored_t *sinogram, int bins, int p
     const values_t a = LOAD(row, i), b = LOAD(row, i + 1);
     return mad((values_t)(rest - below), b - a, a);
 }
+
+/* See sample_image.cl. */
+#define FROM_EDGE (LINEAR ? -0.0f : 0.5f)
+
+HELPER values_t fetch_at(__global const stored_t *sinogram, int bins, float row, float at)
+{
+#if LINEAR
+    return fetch_between(sinogram, bins, (int)row, -0.0f, at);
+#else
+    return fetch_bin(sinogram, bins, (int)row, floor(at));
+#endif
+}

@@ -43,3 +43,17 @@ HELPER values_t fetch_between(__read_only image2d_t sinogram, int bins, int p, f
 {
     return slices_of_texel(read_imagef(sinogram, BETWEEN_BINS, (float2)(whole + rest + 0.5f, p + 0.5f)));
 }
+
+/* What is added to a position, once for several pixels, for `fetch_at`. */
+#define FROM_EDGE 0.5f
+
+/* The value between bins (LINEAR) or of the nearest bin at `at`, FROM_EDGE included, in the row whose centre is `row`: all
+ * by the unit, as Algorithm 3 has it. */
+HELPER values_t fetch_at(__read_only image2d_t sinogram, int bins, float row, float at)
+{
+#if LINEAR
+    return slices_of_texel(read_imagef(sinogram, BETWEEN_BINS, (float2)(at, row)));
+#else
+    return slices_of_texel(read_imagef(sinogram, WHOLE_BINS, (float2)(at, row)));
+#endif
+}

@@ -180,6 +180,20 @@ class Builder:
                                         "fast" if nearest else "precise", row["speed"]))
         return self.experiment("texture", "Table 13", "The texture kernel of each GPU", variants)
 
+    def draft(self):
+        """The draft's table of kernels for Kepler, whose constants are in local memory with 4 projections at once."""
+        changes = {
+            "standard": {"cached_constants": 256},
+            "same centre": {"cached_constants": 256, "same_centre": True},
+            "coalescing": {"cached_constants": 256, "regroup": True},
+            "16 projections": {"projections_at_once": 16},
+            "float index": {"projections_at_once": 16, "float_index": True},
+        }
+        variants = [self.kernel(f"{row['gpu']}, {row['kernel']}", row["gpu"], "texture", "linear", 1, paper=row["speed"],
+                                group=row["gpu"], common_occupancy=row["occupancy"], **changes[row["kernel"]])
+                    for row in self.tables["draft-kepler"]["rows"]]
+        return self.experiment("draft", "Draft", "Texture kernels for Kepler", variants)
+
     def rounding(self):
         variants = [self.kernel(f"1 slice, rounding {row['rounding']}", "Titan", "alu", "linear", 1,
                                 paper=row["speed"], group="all", rounding=row["rounding"]) for row in self.rows(17)]
@@ -273,6 +287,6 @@ class Builder:
                                variants)
 
     def all(self):
-        return [self.mappings(), self.texture_occupancy(), self.texture(), self.rounding(), self.caches(),
-                self.occupancy(), self.arithmetic(), self.processors(), self.balance(), self.hybrid(),
+        return [self.mappings(), self.texture_occupancy(), self.texture(), self.draft(), self.rounding(),
+                self.caches(), self.occupancy(), self.arithmetic(), self.processors(), self.balance(), self.hybrid(),
                 self.oversampling()]

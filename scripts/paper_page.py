@@ -6,22 +6,31 @@ import textwrap
 from pathlib import Path
 
 import paper_experiments as experiments
+from paper_facts import Facts, filled
 
 ROOT = experiments.ROOT
 REMARKS = ROOT / "docs/dev/paper/remarks.toml"
-HEAD = """# The paper's experiments
-
-`scripts/paper` wrote this page: it takes measurements from `fbp bench` and bounds from `fbp model`, and prints both
-next to the results of the paper (S. Chilingaryan and others, *Reviewing GPU architectures to build efficient back projection for parallel
-geometries*, J. Real-Time Image Processing 17, 2020), which are listed in [paper/tables.toml](paper/tables.toml).
-Measurements are stored as JSON in `docs/dev/paper/`, one file per device; `scripts/paper --help` explains how to add one.
-
-Columns: **paper**, GU/s that the paper measured on the GPU named; **bound**, the limit set by [the model](model.md)
-for fbp's kernel with these parameters on that GPU; **share**, the paper's speed relative to the bound. Further
-columns give GU/s of the same kernel on each measured device, for the problem in the list below. The number after *x*
-is the ratio to the first row of the table or its part; for GPUs, it is followed by the share of the model's bound for
-that device and the limiting unit. A dash means not measured, or not in the paper.
-"""
+HEAD = (
+    "`scripts/paper` wrote this page: it takes measurements from `fbp bench` and bounds from `fbp model`, and prints both "
+    "next to the results of the paper (S. Chilingaryan and others, *Reviewing GPU architectures to build efficient back "
+    "projection for parallel geometries*, J. Real-Time Image Processing 17, 2020), which are listed in "
+    "[paper/tables.toml](paper/tables.toml). Measurements are stored as JSON in `docs/dev/paper/`, one file per device; "
+    "`scripts/paper --help` explains how to add one.",
+    "Columns: **paper**, GU/s that the paper measured on the GPU named; **bound**, the limit set by [the model](model.md) for "
+    "fbp's kernel with these parameters on that GPU; **share**, the paper's speed relative to the bound. Further columns give "
+    "GU/s of the same kernel on each measured device, for the problem in the list below. The number after *x* is the ratio to "
+    "the first row of the table or its part; for GPUs, it is followed by the share of the model's bound for that device and "
+    "the limiting unit, as `fbp bench` printed them with the measurement. A dash means not measured, or not in the paper.",
+    "Positions: the texture kernel counts from bin 0, as Algorithm 3 has it, and the standard kernel in Table 11, as Algorithm 1. "
+    "The profiles of the paper's GPUs have Algorithm 6's positions for the arithmetic, oversampling and hybrid kernels; in mode "
+    "`precise`, the arithmetic kernel with linear interpolation counts from blocks all the same "
+    "([profiles.md](../profiles.md#positions)). So bounds are for positions from blocks in the rows for linear interpolation of "
+    "floats by the arithmetic kernel (Tables 17 to 20 and 22, and the kernel alone in Table 23), for positions from bin 0 in all "
+    "others. {measured}",
+)
+# a result without this was measured before the profiles had positions from bin 0 for these kernels
+BLOCKS = ("All measurements of arithmetic, oversampling and hybrid kernels were made with positions from blocks.",
+          "Those of {names} were measured with positions from blocks throughout.", "")
 
 
 def three(number):
@@ -49,11 +58,17 @@ class Bounds:
     """What the model says of variants on the GPUs of their profiles."""
 
     def __init__(self, fbp, run, profiles):
-        self.fbp, self.run, self.profiles = fbp, run, profiles
+        self.fbp, self.run, self.profiles, self.known = fbp, run, profiles, {}
 
     def of(self, variant):
         if "throughput" not in self.profiles[variant.profile]:
             return None
+        key = repr(variant)
+        if key not in self.known:
+            self.known[key] = self.ask(variant)
+        return self.known[key]
+
+    def ask(self, variant):
         with tempfile.TemporaryDirectory() as directory:
             path = Path(directory) / "variant.toml"
             path.write_text(experiments.profile_text(variant, "variant", self.profiles))
@@ -73,6 +88,7 @@ class Page:
         self.results.sort(key=lambda result: (not result["gpu"], result["device"], -result["size"]))
         self.letters = list("ABCDEFGH"[: len(self.results)])
         self.remarks = experiments.load(REMARKS)
+        self.facts = Facts(self)
 
     def devices(self):
         rows = []
@@ -125,7 +141,21 @@ class Page:
         remark = self.remarks.get(key, {})
         kinds = ["text"] + ["gpu"] * any(result["gpu"] for result in self.results)
         kinds += ["processor"] * any(not result["gpu"] for result in self.results)
-        return text + "".join("\n" + paragraph(remark[kind]) for kind in kinds if kind in remark)
+        facts = self.facts.of(key)
+        return text + "".join("\n" + paragraph(filled(remark[kind], facts)) for kind in kinds if kind in remark)
+
+    def head(self):
+        """What the page is, its columns, and where positions are counted from."""
+        old = [letter for letter, result in zip(self.letters, self.results) if "positions" not in result]
+        which = 0 if len(old) == len(self.results) else 1 if old else 2
+        measured = BLOCKS[which].format(names=" and ".join(old)) if self.results else ""
+        parts = [paragraph(part.replace("{measured}", measured)) for part in HEAD]
+        return "# The paper's experiments\n\n" + "\n".join(parts)
+
+    def paper_models(self):
+        """The model of the paper's kernel (6.5) by GPU."""
+        names = {gpu["profile"]: gpu["name"] for gpu in self.tables["gpu"]}
+        return {names[row["profile"]]: row for row in self.model if row["profile"] in names}
 
     def table_10(self):
         """Rates of the GPUs, and of devices that were measured by rates.py."""
@@ -154,8 +184,7 @@ class Page:
         return table(["operations of an update", "paper, estimated", "paper, measured", "fbp model"], lines)
 
     def table_16(self):
-        names = {gpu["profile"]: gpu["name"] for gpu in self.tables["gpu"]}
-        ours = {names[row["profile"]]: row for row in self.model if row["profile"] in names}
+        ours = self.paper_models()
         speeds = {row["gpu"]: row["linear"] for row in self.tables["table-20"]["rows"] if row["slices"] == 1}
         rows = []
         for row in self.tables["table-16"]["rows"]:
@@ -258,14 +287,16 @@ class Page:
         name = max(speeds, key=speeds.get)
         return f"{name}, {three(speeds[name])}"
 
+    @staticmethod
+    def quality_cases():
+        """Cases of scripts/quality_device.py with their names."""
+        results = [json.loads(path.read_text()) for path in sorted((ROOT / "docs/dev/quality").glob("device-*.json"))]
+        return [(f"{name}, {result['device']}", case) for result in results for name, case in result["cases"].items()]
+
     def quality(self):
         """Relative differences that scripts/quality_device.py measured."""
-        head, columns = ["NRMSE against the standard reconstruction"], []
-        for path in sorted((ROOT / "docs/dev/quality").glob("device-*.json")):
-            result = json.loads(path.read_text())
-            for name, case in result["cases"].items():
-                head.append(f"{name}, {result['device']}")
-                columns.append(case)
+        cases = self.quality_cases()
+        head, columns = ["NRMSE against the standard reconstruction"] + [name for name, _ in cases], [case for _, case in cases]
         rows = []
         for key, label in (("half", "half values, linear (Figures 7 and 8)"), ("nearest", "nearest (Figures 18 and 19)"),
                            ("oversample", "oversampling (Figures 18 and 19)")):
@@ -278,6 +309,24 @@ class Page:
         rows = [f"* {m['where']}: {m['proof']}." for m in self.tables["misprint"]]
         return "\n".join(paragraph(row[2:], bullet=True).rstrip() for row in rows) + "\n"
 
+    def inconsistencies(self):
+        facts = self.facts.of("inconsistencies")
+        rows = [f"{row['where']}: {filled(row['proof'], facts)}." for row in self.tables["inconsistency"]]
+        return "\n".join(paragraph(row, bullet=True).rstrip() for row in rows) + "\n"
+
+    def draft(self, experiment):
+        """The draft's three tables."""
+        paper = {(row["gpu"], row["slices"]): row["speed"] for row in self.tables["table-13"]["rows"]}
+        kernels = [[f"{row['gpu']}, {experiments.slices_of(row['slices'])}", str(row["at-once"]), str(row["groups"]),
+                    str(row["cache"]), str(row["speed"]), str(paper.get((row["gpu"], row["slices"]), "-"))]
+                   for row in self.tables["draft-texture"]["rows"]]
+        limited = [[f"{row['gpu']}, {row['approach']}", *(str(row[key]) for key in (
+            "shared-kb", "registers", "local-variables", "occupancy", "speed"))] for row in self.tables["draft-occupancy"]["rows"]]
+        return "\n".join([
+            self.experiment(experiment),
+            table(["kernel", "projections at once", "groups", "cached constants", "draft", "Table 13"], kernels),
+            table(["4 slices, nearest, half", "local KB", "registers", "in local memory", "occupancy, %", "draft"], limited)])
+
     def not_taken(self):
         rows = [f"{row['where'][0].upper()}{row['where'][1:]}: {row['reason']}." for row in self.tables["not-taken"]]
         return "\n".join(paragraph(row, bullet=True).rstrip() for row in rows) + "\n"
@@ -286,11 +335,13 @@ class Page:
         by_key = {experiment.key: experiment for experiment in self.every}
         made = lambda key: self.section(key, f"{by_key[key].where}: {by_key[key].title[0].lower()}{by_key[key].title[1:]}",
                                         self.experiment(by_key[key]))
-        parts = [HEAD, "\n", self.devices()]
+        parts = [self.head(), "\n", self.devices()]
         parts.append(self.section("table-10", "Table 10: rates of devices", self.table_10()))
         parts += [made("order"), made("texture-occupancy"), made("texture")]
+        parts.append(self.section("draft", "The draft's tables", self.draft(by_key["draft"])))
         parts.append(self.section("table-15", "Table 15: operations of an update", self.table_15()))
-        parts.append(self.section("table-16", "Table 16: bounds, paper / fbp model", self.table_16()))
+        title = "Table 16: bounds by the paper's list of operations, paper / fbp model"
+        parts.append(self.section("table-16", title, self.table_16()))
         parts += [made("rounding"), made("caches"), made("occupancy"), made("arithmetic"), made("processors")]
         balance = by_key["balance"]
         parts.append(self.section("balance", f"Table 22: {balance.title[0].lower()}{balance.title[1:]}",
@@ -300,9 +351,10 @@ class Page:
         parts.append(self.section("figure-21", "Figure 21: speed-up over the standard kernel", self.figure_21()))
         parts.append(self.section("quality", "Figures 7, 8, 18 and 19: quality", self.quality()))
         parts.append(self.section("misprints", "Misprints", self.misprints()))
+        parts.append(self.section("inconsistencies", "Inconsistencies", self.inconsistencies()))
         parts.append(self.section("not-taken", "What profiles do not take from the tables", self.not_taken()))
         return "".join(parts)
 
 
-def write(builder, every, fbp, run):
-    (ROOT / "docs/dev/paper.md").write_text(Page(builder, every, fbp, run).text())
+def write(builder, every, fbp, run, path):
+    path.write_text(Page(builder, every, fbp, run).text())

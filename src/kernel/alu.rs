@@ -6,7 +6,9 @@ use super::files::{ClFile, EXCHANGE, ROUND, cl_file};
 use super::form::KernelForm;
 use super::load::row_start;
 use super::parameter::{Declared, parameters};
-use super::{Common, Defines, Exchange, Interpolation, LaunchShape, Load, Mode, Parameter, Positions, Sampler};
+use super::{
+    Common, Defines, Exchange, Interpolation, LaunchShape, Load, Mode, Parameter, Positions, Sampler, Storage, Texel,
+};
 use crate::error::Result;
 use serde::{Deserialize, Serialize};
 use strum::VariantNames;
@@ -180,26 +182,29 @@ impl Alu {
         let linear = form.interpolation == Interpolation::Linear && samples == 1;
 
         // operations of an item for a projection
-        let turn = if self.rotation_cache { Load::local(1.0, 8.0) } else { Load::constant(1.0, 8.0) };
+        let turn = match self.rotation_cache {
+            true => Load::local(1.0, 8.0),
+            false => Load::constants(&self.common, 1.0, 8.0),
+        };
         let offset = match self.offsets {
             // four projections are loaded at once
             Offsets::Row => Load { fp: 2.0, ..Load::local(0.25, 4.0).staged() },
             Offsets::Column => Load { fp: 1.0, ..Load::local(1.0, f64::from(self.block / 16) * 4.0).staged() },
             // and a multiply-add for x
-            Offsets::None => {
-                Load { fp: 1.0, ..Load::default() } + row_start(self.positions, self.common.packed_constants)
-            }
+            Offsets::None => Load { fp: 1.0, ..Load::default() } + row_start(self.positions, &self.common),
         };
         let item = turn + offset + Load { shifts: 1.0, ..Load::default() };
 
-        // a pixel's cell (6.6: floating-point instructions replace conversions and the shift)
-        let (rounding, instead) = if linear { (2.0, 3.0) } else { (1.0, 1.0) };
+        // a pixel's cell (6.6: floating-point instructions replace conversions and the shift); the nearest is 1/2 further,
+        // and the one of several samples a product
+        let (rounding, half, instead) = if linear { (2.0, 0.0, 3.0) } else { (1.0, 1.0, 1.0) };
         let (conversions, fp, shifts) = match self.rounding {
-            Rounding::Convert => (rounding, 0.0, 1.0),
+            Rounding::Convert => (rounding, half, 1.0),
             Rounding::Float => (0.0, instead, 1.0),
             Rounding::FloatIndex => (0.0, instead + 2.0, 0.0),
         };
-        let pixel = Load { fp: fp + if linear { 2.0 } else { 1.0 }, conversions, shifts, ..Load::default() };
+        let place = if linear || samples > 1 { 2.0 } else { 1.0 };
+        let pixel = Load { fp: fp + place, conversions, shifts, ..Load::default() };
 
         // the updates
         let advanced = self.cache == Cache::Advanced;
@@ -222,18 +227,24 @@ impl Alu {
         // start of a row: by every item that copies the row, or once with a third stage
         let row_items = f64::from(self.row_items);
         let starts = if self.stage > 0 { 1.0 } else { row_items };
-        let start = row_start(self.positions, self.common.packed_constants);
+        let start = row_start(self.positions, &self.common);
         let mut block = (start * starts).staged() + Load::local(row_items, 4.0).staged();
 
         // the copy
         let cells = f64::from(self.row_bins() * samples);
         let fetch = match form.texel.format() {
-            Some(_) => Load { staging: 1.0, ..Load::texel(form.texel, samples > 1) },
+            Some(_) => {
+                let half_conversions = if matches!(form.texel, Texel::PackedHalves(_)) { slices } else { 0.0 };
+                // a cell's number becomes a part of a bin after the start, and of a texel
+                let (fp, conversions) = if samples > 1 { (3.0, 1.0) } else { (0.0, 0.0) };
+                Load { fp, conversions, half_conversions, staging: 1.0, ..Load::texel(form.texel, samples > 1) }
+            }
             None => {
                 let reads = if samples > 1 { 2.0 } else { 1.0 };
                 let mixed = if samples > 1 { 2.0 * slices } else { 0.0 };
                 let bytes = self.common.storage.bytes() as f64;
-                Load { fp: mixed, ..Load::local(reads, slices * bytes).staged() }
+                let half_conversions = if self.common.storage == Storage::Half { reads * slices } else { 0.0 };
+                Load { fp: mixed, half_conversions, ..Load::local(reads, slices * bytes).staged() }
             }
         };
         block += fetch * cells;

@@ -6,9 +6,9 @@ use super::errors::KernelRuleError;
 use super::family::Family;
 use super::files::{ClFile, EXCHANGE, ROUND, SAMPLE, cl_file};
 use super::form::{KernelForm, Matrix};
-use super::load::{position, sample};
+use super::load::{position, row, sample};
 use super::parameter::parameters;
-use super::{Common, Defines, LaunchShape, Load, Mode};
+use super::{Common, Defines, Interpolation, LaunchShape, Load, Mode, Positions};
 use crate::error::Result;
 use serde::{Deserialize, Serialize};
 use strum::VariantNames;
@@ -107,9 +107,14 @@ impl Family for Hybrid {
 
     fn load(&self, form: &KernelForm) -> Load {
         let slices = f64::from(form.slices);
-        let index = Load { conversions: 1.0, shifts: 1.0, ..Load::default() };
-        let item = position(self.alu.positions, &self.alu.common, form) + index;
-        let pixel = Load { fp: 1.0, ..Load::default() } + sample(&self.alu.common, form);
+        let item = position(self.alu.positions, &self.alu.common, form) + row(form);
+        // a multiply-add, and where positions are in two parts what position() has once: both added, rounded, and centred
+        let (fp, rounded) = match (self.alu.positions, form.interpolation) {
+            (Positions::Absolute, _) => (1.0, 0.0),
+            (Positions::Block, Interpolation::Linear) => (3.0, 0.0),
+            (Positions::Block, _) => (4.0, 1.0),
+        };
+        let pixel = Load { fp, conversions: rounded, ..Load::default() } + sample(&self.alu.common, form);
         let by_texture = item * (1.0 / (f64::from(self.alu.pixels()) * slices)) + pixel * (1.0 / slices);
         let [texture, arithmetic] = [self.texture_blocks, self.alu_blocks].map(f64::from);
         (by_texture * texture + self.alu.load(form) * arithmetic) * (1.0 / (texture + arithmetic))

@@ -6,7 +6,7 @@
 //! module.
 
 use super::form::KernelForm;
-use super::{Common, Interpolation, Positions, Storage, Texel};
+use super::{Common, Constants, Interpolation, Positions, Storage, Texel};
 use crate::facts::ChannelType;
 use serde::Serialize;
 use std::ops::{Add, AddAssign, Mul};
@@ -18,9 +18,9 @@ pub struct Load {
     pub constant: f64,
     /// Bytes of the loads from constant memory.
     pub constant_bytes: f64,
-    /// Loads and stores of local memory, and of buffers through the first cache.
+    /// Loads and stores of local memory, and of buffers and tables through the first cache.
     pub local: f64,
-    /// Bytes of the loads and stores of local memory, and of buffers through the first cache.
+    /// Bytes of the loads and stores of local memory, and of buffers and tables through the first cache.
     pub local_bytes: f64,
     /// Floating-point instructions; a fused multiply-add is one.
     pub fp: f64,
@@ -97,6 +97,14 @@ impl Load {
         Load { constant: count, constant_bytes: count * bytes, ..Load::default() }
     }
 
+    /// Loads of a projection's constants, from where they are: constant memory, or a buffer.
+    pub(super) fn constants(common: &Common, count: f64, bytes: f64) -> Load {
+        match common.constants {
+            Constants::Constant => Load::constant(count, bytes),
+            Constants::Global => Load::local(count, bytes),
+        }
+    }
+
     /// Returns the load with all of its memory operations preparing the inner loop.
     pub(super) fn staged(self) -> Load {
         Load { staging: self.constant + self.local, ..self }
@@ -120,30 +128,39 @@ impl Load {
 }
 
 /// Load of finding the position on the detector for a pixel, up to where the sinogram is read: by the constants of a
-/// projection alone, or by them and where the block's column and row start.
+/// projection alone, or by them and tables of where the block's column and row start.
 pub(super) fn position(positions: Positions, common: &Common, form: &KernelForm) -> Load {
     let packed = common.packed_constants;
     let by_image = form.texel.format().is_some();
     let rounded = by_image && form.interpolation == Interpolation::Nearest;
     // two multiply-adds; a texel's centre along bins and projections, or the whole bin and the rest from there
-    let (fp, constants) = match (positions, packed) {
-        (Positions::Absolute, true) => (3.0, Load::constant(1.0, 16.0)),
-        (Positions::Absolute, false) => (3.0, Load::constant(3.0, 4.0)),
-        (Positions::Block, true) => (6.0, Load::constant(3.0, 8.0)),
-        (Positions::Block, false) => (6.0, Load::constant(2.0, 8.0) + Load::constant(2.0, 4.0)),
+    let constants = |count, bytes| Load::constants(common, count, bytes);
+    let (fp, loads) = match (positions, packed) {
+        (Positions::Absolute, true) => (3.0, constants(1.0, 16.0)),
+        (Positions::Absolute, false) => (3.0, constants(3.0, 4.0)),
+        (Positions::Block, true) => (6.0, constants(1.0, 8.0) + Load::local(2.0, 8.0)),
+        (Positions::Block, false) => (6.0, constants(2.0, 4.0) + Load::local(2.0, 8.0)),
     };
+    // the nearest bin is rounded here, with an addition of 1/2, and then read at its centre
     let each = |yes: bool| f64::from(u8::from(yes));
-    constants + Load { fp: fp + each(by_image), conversions: each(rounded), ..Load::default() }
+    loads + Load { fp: fp + each(by_image) + each(rounded), conversions: each(rounded), ..Load::default() }
+}
+
+/// Load of finding a projection's row: its number as a float for a texel, its address in a buffer.
+pub(super) fn row(form: &KernelForm) -> Load {
+    let by_image = form.texel.format().is_some();
+    Load { conversions: f64::from(u8::from(by_image)), shifts: 1.0, ..Load::default() }
 }
 
 /// Returns the load of computing where a block's row starts.
-pub(super) fn row_start(positions: Positions, packed: bool) -> Load {
-    let (fp, constants) = match (positions, packed) {
-        (Positions::Absolute, true) => (4.0, Load::constant(1.0, 16.0)),
-        (Positions::Absolute, false) => (4.0, Load::constant(4.0, 4.0)),
-        (Positions::Block, _) => (6.0, Load::constant(2.0, 8.0) + Load::constant(1.0, 4.0)),
+pub(super) fn row_start(positions: Positions, common: &Common) -> Load {
+    let constants = |count, bytes| Load::constants(common, count, bytes);
+    let (fp, loads) = match (positions, common.packed_constants) {
+        (Positions::Absolute, true) => (4.0, constants(1.0, 16.0)),
+        (Positions::Absolute, false) => (4.0, constants(4.0, 4.0)),
+        (Positions::Block, _) => (5.0, constants(1.0, 4.0) + Load::local(2.0, 8.0)),
     };
-    constants + Load { fp, conversions: 1.0, shifts: 2.0, ..Load::default() }
+    loads + Load { fp, conversions: 1.0, shifts: 2.0, ..Load::default() }
 }
 
 /// Load of reading the sinogram at a position, for one pixel with all its slices, and adding to the sums.
@@ -155,12 +172,13 @@ pub(super) fn sample(common: &Common, form: &KernelForm) -> Load {
         let unpacked = if matches!(form.texel, Texel::PackedHalves(_)) { slices } else { 0.0 };
         return Load { fp: slices, half_conversions: unpacked, ..Load::texel(form.texel, linear) };
     }
-    let (reads, sums, rounds) = if linear { (2.0, 3.0, 2.0) } else { (1.0, 1.0, 1.0) };
+    let (reads, sums) = if linear { (2.0, 3.0) } else { (1.0, 1.0) };
     let bytes = if half { 2.0 } else { 4.0 };
     Load {
         // clamped twice
         fp: sums * slices + 2.0,
-        conversions: rounds,
+        // down to a whole number, and that to an index
+        conversions: 2.0,
         shifts: 1.0,
         half_conversions: if half { reads * slices } else { 0.0 },
         ..Load::local(reads, slices * bytes)

@@ -4,7 +4,7 @@ use super::errors::KernelRuleError;
 use super::family::{Family, rule};
 use super::files::{ClFile, SAMPLE, cl_file};
 use super::form::KernelForm;
-use super::load::{position, sample};
+use super::load::{position, row, sample};
 use super::parameter::parameters;
 use super::{Algorithm, Common, Defines, Hardware, LaunchShape, Load, Mode, Positions};
 use crate::error::Result;
@@ -89,8 +89,7 @@ impl Family for Standard {
     }
 
     fn load(&self, form: &KernelForm) -> Load {
-        let index = Load { conversions: 1.0, shifts: 1.0, ..Load::default() };
-        (position(self.positions, &self.common, form) + index + sample(&self.common, form))
+        (position(self.positions, &self.common, form) + row(form) + sample(&self.common, form))
             * (1.0 / f64::from(form.slices))
     }
 

@@ -22,7 +22,7 @@ parameters! {
         regroup: bool = false, Domain::switch();
         /// No axis is loaded if all projections have the same (draft).
         same_centre: bool = false, Domain::switch();
-        /// The projection loop has a float counter (draft).
+        /// The projection loop counts rows of texels in float (draft).
         float_index: bool = false, Domain::switch();
         /// Constants and partial sums share one local buffer (draft).
         shared_buffer: bool = false, Domain::switch();
@@ -109,16 +109,17 @@ impl Family for Texture {
         let pixels = 256.0 * f64::from(self.projections_at_once) / f64::from(self.items());
         let axis = if self.leaves_axes_out(form) { 0.0 } else { 1.0 };
         let constants = match self.cached_constants {
-            0 => Load::constant(1.0 + axis, 8.0),
+            0 => Load::constants(&self.common, 1.0 + axis, 8.0),
             // filled once by the block's items for its 256 pixels
             _ => {
                 Load::local(1.0 + axis, (8.0 + 4.0 * axis) / (1.0 + axis)).staged()
-                    + Load::constant(2.0 * pixels / 256.0, 8.0)
+                    + Load::constants(&self.common, 2.0 * pixels / 256.0, 8.0)
             }
         };
-        let index = if self.float_index { 0.0 } else { 1.0 };
-        let item = constants + Load { fp: 3.0 + (1.0 - index), conversions: index, shifts: 1.0, ..Load::default() };
-        let pixel = Load { fp: 1.0, ..Load::default() } + sample(&self.common, form);
+        // position and 1/2; the centre of a row from the counter, or the counter itself: either is converted once
+        let item = constants + Load { fp: 4.0, conversions: 1.0, shifts: 1.0, ..Load::default() };
+        // all pixels but the first are a multiply-add from there
+        let pixel = Load { fp: 1.0 - 1.0 / pixels, ..Load::default() } + sample(&self.common, form);
         item * (1.0 / (pixels * slices)) + pixel * (1.0 / slices)
     }
 

@@ -142,7 +142,19 @@ HELPER float position_from_bin_0(float axis, float2 rotation, float2 f)
     return mad(f.x, rotation.x, mad(-f.y, rotation.y, axis));
 }
 
-/* The same as whole bins and rest; -0 may be added to anything without changing it, so compilers leave it out. */
+/* Position `at` of a pixel moved by columns and rows that the compiler knows. A product with 0 takes an operation (it may
+ * be NaN, which a compiler must keep), so there is none. */
+HELPER float moved(float at, float2 rotation, int x, int y)
+{
+    if (x != 0)
+        at = mad((float)x, rotation.x, at);
+    if (y != 0)
+        at = mad((float)-y, rotation.y, at);
+    return at;
+}
+
+/* A position from bin 0 as whole bins and rest; -0 may be added to anything without changing it, so compilers leave it
+ * out. */
 HELPER position_t absolute_position(float axis, float2 rotation, float2 f)
 {
     position_t h;
@@ -261,6 +273,18 @@ HELPER values_t fetch_between(__global const stored_t *sinogram, int bins, int p
     const int i = clamp((int)(whole + below), -GUARD, bins) + GUARD;
     const values_t a = LOAD(row, i), b = LOAD(row, i + 1);
     return mad((values_t)(rest - below), b - a, a);
+}
+
+/* See sample_image.cl. */
+#define FROM_EDGE (LINEAR ? -0.0f : 0.5f)
+
+HELPER values_t fetch_at(__global const stored_t *sinogram, int bins, float row, float at)
+{
+#if LINEAR
+    return fetch_between(sinogram, bins, (int)row, -0.0f, at);
+#else
+    return fetch_bin(sinogram, bins, (int)row, floor(at));
+#endif
 }
 
 /* ---- sample.cl ---- */

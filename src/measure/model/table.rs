@@ -44,7 +44,8 @@ pub fn model_table(rows: &[ModelRow]) -> String {
 /// Returns the operations of an update as the estimated row of the paper's Table 15 has them.
 pub fn table_15(load: &Load) -> String {
     format!(
-        "operations of an update: SFU {}, Int {}, FP {}, Shared {}, Constant {} (paper, Table 15)\n\
+        "operations of an update by the list of the paper's section 6.5 (Table 15): SFU {}, Int {}, FP {}, Shared {}, \
+         Constant {}\n\
          bytes: local memory {}, constant memory {}\n",
         load.conversions, load.shifts, load.fp, load.local, load.constant, load.local_bytes, load.constant_bytes
     )

@@ -97,6 +97,20 @@ fn no_bound_is_below_a_measurement_of_the_paper() {
     assert_eq!((cited.len(), cited.iter().sum::<usize>()), (9, 72));
 }
 
+/// Nearest interpolation adds 1/2 to every position, and oversampling multiplies it by the samples of a bin, too.
+#[test]
+fn nearest_and_oversampling_count_what_they_add() {
+    let store = ProfileStore::built_in().unwrap();
+    for (profile, nearest, oversampling) in [("amd-gcn1", 366.0, 289.0), ("amd-gcn2", 457.0, 361.0)] {
+        let rows = model_of_profile(&store.named(profile).unwrap(), PROBLEM);
+        for (name, wanted) in [("alu-nearest-float-x1", nearest), ("oversample-linear-float-x1", oversampling)] {
+            let row = rows.iter().find(|row| row.spec.starts_with(name)).unwrap();
+            let found = row.units.alu.unwrap();
+            assert!((found / wanted - 1.0).abs() < 0.01, "{profile} {name}: {found} is not {wanted}");
+        }
+    }
+}
+
 /// Where one block after the other has its positions in global memory, the standard kernel is slower than the paper's.
 #[test]
 fn positions_from_blocks_cost_more_than_the_constants_alone() {

@@ -58,7 +58,8 @@ fn copying<'a>(tables: &'a PaperTables, gpu: &Gpu, cache: &str, area: i64, slice
         ("advanced", _) => "all",
         (_, 4) if split => "AMD and Fermi",
         (_, 4) => "Kepler+",
-        _ if tables.specification("bank-bits", gpu) == Some(64.0) => "64-bit",
+        // 6.3: pairs of bins are written on Kepler and both older AMD GPUs, which gain by 64-bit loads
+        _ if tables.specification("gain-of-64-bit-loads-percent", gpu).is_some() => "64-bit",
         _ => "32-bit",
     };
     // the advanced cache of several slices is one array a slice (6.8), so its rows are those of one slice
@@ -232,6 +233,28 @@ fn offered(offers: &[Offer]) -> BTreeMap<Use, Flat> {
         (place, flat(&offer.parameters))
     });
     keyed.collect()
+}
+
+/// The tables that a profile's `source` names are those that have its GPU.
+#[test]
+fn sources_name_the_tables_that_have_the_gpu() {
+    let tables = PaperTables::read();
+    for gpu in tables.gpus() {
+        let has_rows = |number: u32| tables.rows_of(number, &gpu).next().is_some();
+        // speeds of one GPU
+        let is_of = |number: u32| tables.table(number)["gpu"].as_str() == Some(&gpu.name);
+        let cited = [(10, true), (11, is_of(11)), (13, has_rows(13)), (14, gpu.caches.is_some())].into_iter();
+        let wanted = cited.chain([(18, gpu.caches.is_some()), (20, has_rows(20)), (22, is_of(22)), (23, has_rows(23))]);
+        let wanted: Vec<u32> = wanted
+            .chain([(24, has_rows(24)), (25, true)])
+            .filter(|(_, there)| *there)
+            .map(|(number, _)| number)
+            .collect();
+        let source = gpu.read_profile().source;
+        let named = source.strip_prefix("paper, tables ").unwrap_or_else(|| panic!("{}: {source}", gpu.profile));
+        let named: Vec<u32> = named.replace(" and ", ", ").split(", ").map(|number| number.parse().unwrap()).collect();
+        assert_eq!(named, wanted, "{}", gpu.profile);
+    }
 }
 
 #[test]

@@ -1,9 +1,10 @@
 //! Every number that the profiles of the paper's nine GPUs take from the paper, against its tables as data
 //! (`docs/dev/paper/tables.toml`), in both directions; and the table of what of the seeds is where
-//! (`docs/dev/traceability.md`).
+//! (`docs/dev/traceability.md`); and the page of its experiments (`docs/dev/paper.md`).
 
 mod choices;
 mod kernels;
+mod page;
 mod rates;
 mod traceability;
 
