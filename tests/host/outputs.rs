@@ -39,7 +39,7 @@ const FLAGS: &[(&str, &[&str], Use)] = &[
     ("center", &["angles", "center_shifts"], Use::Reads),
     ("center", &["output"], Use::Output),
     ("trials", &["sinograms", "projections", "hdf5", "raw", "flats", "flats2", "darks"], Use::Reads),
-    ("trials", &["angles", "center_shifts", "config", "profile"], Use::Reads),
+    ("trials", &["angles", "center_shifts", "weights", "config", "profile"], Use::Reads),
     ("trials", &["output", "log"], Use::Output),
     // refused
     ("trials", &["preview", "histogram", "sections", "report", "save_config"], Use::Output),
