@@ -1,6 +1,7 @@
 //! Injected faults, so that tests can see the effects of a broken driver. They exist only in builds with the feature
 //! `test-hooks`, which released programs do not have.
 
+use std::borrow::Cow;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
@@ -23,6 +24,24 @@ pub(crate) fn planted() -> bool {
     cfg!(feature = "test-hooks") && std::env::var_os("FBP_TEST_PLANT").is_some()
 }
 
+/// Environment variable with a fault in kernels: `OLD => NEW`, text in the source of programs and what replaces it. A program
+/// without OLD stays as it is. `scripts/faults` has a list.
+const CHANGE: &str = "FBP_TEST_CHANGE";
+
+/// Returns the source of a program with the fault that `FBP_TEST_CHANGE` describes, if any.
+pub(crate) fn changed(source: &str) -> Cow<'_, str> {
+    if !cfg!(feature = "test-hooks") {
+        return source.into();
+    }
+    match std::env::var(CHANGE) {
+        Ok(change) => match change.split_once(" => ") {
+            Some((old, new)) if source.contains(old) => source.replace(old, new).into(),
+            _ => source.into(),
+        },
+        Err(_) => source.into(),
+    }
+}
+
 /// Returns additional options for the compiler of a device whose optimiser is wrong: `FBP_TEST_OPTIONS`.
 pub(crate) fn compiler_options() -> String {
     if !cfg!(feature = "test-hooks") {
@@ -42,7 +61,9 @@ fn asked() -> Option<String> {
 /// Returns a suffix for the driver's version, so that no fault is attributed to the driver itself.
 pub(crate) fn mark() -> String {
     let wrong = |words: &String| words.split(',').any(|word| !word.contains('='));
-    asked().filter(wrong).map(|words| format!(" with {VARIABLE}={words}")).unwrap_or_default()
+    let named = asked().filter(wrong).map(|words| format!(" with {VARIABLE}={words}")).unwrap_or_default();
+    let change = std::env::var(CHANGE).ok().filter(|_| cfg!(feature = "test-hooks"));
+    named + &change.map(|change| format!(" with {CHANGE}={change}")).unwrap_or_default()
 }
 
 /// Returns the error in bins of the positions that the kernel of this name computes.

@@ -224,24 +224,25 @@ impl Session {
         // with this option the log contains registers, see `resources`
         let verbose = if self.facts.has("cl_nv_compiler_options") { " -cl-nv-verbose" } else { "" };
         let options = format!("{}{verbose}{}", source.options, fault::compiler_options());
-        let Some(store) = &self.store else { return self.compile(source, &options) };
+        let text = fault::changed(&source.text);
+        let Some(store) = &self.store else { return self.compile(source, &text, &options) };
         let request = ProgramRequest {
             context: &self.context,
             facts: &self.facts,
-            text: &source.text,
+            text: &text,
             options: &options,
             entry: source.entry,
         };
         match store.find(&request) {
             Some(program) => Ok(program),
-            None => Ok(store.keep(&request, self.compile(source, &options)?)),
+            None => Ok(store.keep(&request, self.compile(source, &text, &options)?)),
         }
     }
 
-    fn compile(&self, source: &KernelSource, options: &str) -> Result<BuiltProgram> {
+    fn compile(&self, source: &KernelSource, text: &str, options: &str) -> Result<BuiltProgram> {
         let name = self.device_name();
         self.compiled.fetch_add(1, Relaxed);
-        let mut program = Program::create_from_source(&self.context, &source.text)
+        let mut program = Program::create_from_source(&self.context, text)
             .map_err(|e| cl_error("creating a program", name, e))?;
         if let Err(error) = program.build(self.context.devices(), options) {
             let log = program.get_build_log(self.context.default_device()).unwrap_or_else(|_| error.to_string());
