@@ -30,12 +30,12 @@ pub fn kernel(directions: &[ProjectionNormal], side: usize, length: usize) -> Ve
     torus.resize(twice * twice, 0.0);
     let (upper, lower) = torus.split_at_mut((side + 1) * twice);
     // q(-x) = q(x)
-    for (number, row) in lower.chunks_exact_mut(twice).enumerate() {
+    lower.par_chunks_exact_mut(twice).enumerate().for_each(|(number, row)| {
         let opposite = &upper[(side - 1 - number) * twice..][..twice];
         for (x, value) in row.iter_mut().enumerate() {
             *value = opposite[(twice - x) % twice];
         }
-    }
+    });
     torus
 }
 
@@ -68,7 +68,7 @@ pub fn circulant(kernel: &[f64], side: usize) -> Vec<f64> {
     let twice = 2 * side;
     let share = |offset: usize| 1.0 - offset as f64 / side as f64;
     let mut folded = vec![0.0; side * side];
-    for (y, row) in folded.chunks_exact_mut(side).enumerate() {
+    folded.par_chunks_exact_mut(side).enumerate().for_each(|(y, row)| {
         for (x, value) in row.iter_mut().enumerate() {
             // an offset and the one that is `side` less, in x and y
             for (v, of_y) in [(y, share(y)), ((y + side) % twice, 1.0 - share(y))] {
@@ -77,7 +77,7 @@ pub fn circulant(kernel: &[f64], side: usize) -> Vec<f64> {
                 }
             }
         }
-    }
+    });
     folded
 }
 

@@ -1,6 +1,7 @@
 //! Convolution of real images on a torus, by transforms on the host.
 
 use host_fft::{Complex, ComplexToReal, Fft, Real, RealToComplex};
+use rayon::prelude::*;
 use std::sync::Arc;
 
 /// Number of columns that are transformed together.
@@ -105,22 +106,30 @@ pub fn even_spectrum(kernel: &[f64], side: usize) -> Vec<f64> {
     let count = side / 2 + 1;
     let rows = f64::real_forward(side);
     let columns = f64::forward(side);
-    let mut spectra = vec![Complex::new(0.0, 0.0); side * count];
-    let (mut row, mut scratch) = (vec![0.0; side], rows.make_scratch_vec());
-    for (values, spectrum) in kernel.chunks_exact(side).zip(spectra.chunks_exact_mut(count)) {
+    let zero = Complex::new(0.0, 0.0);
+    let mut spectra = vec![zero; side * count];
+    let row_memory = || (vec![0.0; side], rows.make_scratch_vec());
+    let of_rows = kernel.par_chunks_exact(side).zip(spectra.par_chunks_exact_mut(count));
+    of_rows.for_each_init(row_memory, |(row, scratch), (values, spectrum)| {
         row.copy_from_slice(values);
-        let transformed = rows.process_with_scratch(&mut row, spectrum, &mut scratch);
+        let transformed = rows.process_with_scratch(row, spectrum, scratch);
         debug_assert!(transformed.is_ok());
-    }
-    let mut column = vec![Complex::new(0.0, 0.0); side];
-    let mut spectrum = Vec::with_capacity(count * side);
-    for x in 0..count {
-        for (y, value) in column.iter_mut().enumerate() {
-            *value = spectra[y * count + x];
+    });
+    let mut spectrum = vec![0.0; count * side];
+    let column_memory = || (vec![zero; COLUMNS * side], vec![zero; columns.get_inplace_scratch_len()]);
+    let of_columns = spectrum.par_chunks_mut(COLUMNS * side).enumerate();
+    of_columns.for_each_init(column_memory, |(together, scratch), (number, to)| {
+        let some = &mut together[..to.len()];
+        for (y, row) in spectra.chunks_exact(count).enumerate() {
+            for (column, value) in some.chunks_exact_mut(side).zip(&row[number * COLUMNS..]) {
+                column[y] = *value;
+            }
         }
-        columns.process(&mut column);
-        spectrum.extend(column.iter().map(|value| value.re));
-    }
+        columns.process_with_scratch(some, scratch);
+        for (to, value) in to.iter_mut().zip(some) {
+            *to = value.re;
+        }
+    });
     spectrum
 }
 
