@@ -49,8 +49,7 @@ HELPER float2 sum_of_group(float2 value, __local float *room)
     return vload2(0, room);
 }
 
-/* Work-group: LINES, LENGTH / 16. Global size: LINES times slices, LENGTH / 16, LENGTH / 2 + 1 columns divided by LINES and
- * rounded up: the slices of a column follow each other, so that its response is read once and then found in a cache.
+/* Work-group: LINES, LENGTH / 16. Global size: LENGTH / 2 + 1 columns rounded up to LINES, LENGTH / 16, slices.
  *
  * With LENGTH 2 SIDE it multiplies by `response`, which contains the scale of both transforms, and sums d Q d. Otherwise it applies the
  * inverse of `response`, plus the Laplacian times its weight, plus the least eigenvalue, and sums r d, and the Laplacian's and the
@@ -63,7 +62,7 @@ void transform_split_columns(__global float2 *restrict spectra, __global const f
 {
     __local exchanged_t rooms[ROW_ROOM * ROOM_STRIDE];
     __local exchanged_t *room = rooms + get_local_id(0) % ROOM_STRIDE;
-    const int item = get_local_id(1), x = get_group_id(2) * LINES + get_local_id(0), slice = get_group_id(0);
+    const int item = get_local_id(1), x = get_global_id(0), slice = get_global_id(2);
     if (HAS_ENDED(state[slice]))
         return;
     const bool exists = x <= LENGTH / 2;
@@ -115,7 +114,7 @@ void transform_split_columns(__global float2 *restrict spectra, __global const f
     /* all other frequencies stand for their opposite, too */
     sum = sum_of_group(x == opposite ? sum : 2.0f * sum, (__local float *)rooms);
     if (get_local_id(0) == 0 && item == 0)
-        sums[slice * get_num_groups(2) + get_group_id(2)] = sum;
+        sums[slice * get_num_groups(0) + get_group_id(0)] = sum;
 }
 #else
 

@@ -501,7 +501,7 @@ impl SplitImages {
         let turns = &turns[usize::from(padded)];
         let lines = self.groups.lines[usize::from(padded)];
         let items = ImageGroups::items(lines.width);
-        let global = [count * lines.columns, items, self.groups.column_groups(padded)];
+        let global = [self.groups.column_groups(padded) * lines.columns, items, count];
         with(launch, count, &[spectra, response, laplacian, turns, weights, progress, sums])?
             .value(scale)?
             .run(&global, Some(&[lines.columns, items, 1]))
