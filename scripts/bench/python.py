@@ -27,17 +27,22 @@ import numpy
 import fbp
 data, slices = numpy.load(sys.argv[1]), numpy.load(sys.argv[2], mmap_mode="r")
 keywords = dict(order="sinograms", interpolation=sys.argv[3], memory="512M")
-seconds = []
+measured = []
 for _ in range(2):
     found = None
-    start = time.perf_counter()
+    start, processors = time.perf_counter(), time.process_time()
     found = fbp.reconstruct(data, **keywords)
-    seconds.append(time.perf_counter() - start)
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    seconds.append(peak)
+    measured += [time.perf_counter() - start, time.process_time() - processors]
+    measured.append(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)
 same = all(numpy.array_equal(a, b) for a, b in zip(found, slices))
-print(*seconds, data.nbytes + found.nbytes, same)
+print(*measured, data.nbytes + found.nbytes, same)
 """
+
+
+def of_processors():
+    """Seconds of processors that child processes took."""
+    usage = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return usage.ru_utime + usage.ru_stime
 
 
 def main():
@@ -59,26 +64,27 @@ def main():
         del stored
         words = ["--sinograms", data, "--output", output, "--interpolation", arguments.interpolation, "--memory", "512M"]
         for count in range(arguments.rounds + 1):
-            start = time.perf_counter()
+            start, before = time.perf_counter(), of_processors()
             subprocess.run([fbp.program(), "reconstruct", *words, "--overwrite", "--quiet"], check=True)
-            program = time.perf_counter() - start
+            program = (time.perf_counter() - start, of_processors() - before)
             child = [sys.executable, "-c", CHILD, data, output, arguments.interpolation]
-            cold, cold_peak, warm, warm_peak, arrays, same = subprocess.check_output(child, text=True).split()
+            *measured, same = subprocess.check_output(child, text=True).split()
             if same != "True":
                 sys.exit("FAILED: the slices of the module are not those of the program")
+            *cold, cold_peak, warm, warm_processors, warm_peak, arrays = map(float, measured)
             # the first round fills caches of kernels and checks
             if count > 0:
-                for name, seconds in {"program": program, "cold": float(cold), "warm": float(warm)}.items():
-                    rounds[name].append(seconds)
-            beside = [int(peak) / 1024 - int(arrays) / (1 << 20) for peak in (cold_peak, warm_peak)]
-            print(f"round {count}: program {program:.2f} s, cold {cold} s, warm {warm} s", flush=True)
-    base = statistics.median(rounds["program"])
-    for name, seconds in rounds.items():
-        middle = statistics.median(seconds)
-        print(f"{name:8} {middle:7.2f} s ({min(seconds):.2f} to {max(seconds):.2f}), {100 * (middle / base - 1):+.1f} %")
-    peak = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss / 1024
+                for name, both in {"program": program, "cold": cold, "warm": (warm, warm_processors)}.items():
+                    rounds[name].append(both)
+            beside = [peak / 1024 - arrays / (1 << 20) for peak in (cold_peak, warm_peak)]
+            print(f"round {count}: program {program[0]:.2f} s, cold {cold[0]:.2f} s, warm {warm:.2f} s", flush=True)
+    for at, kind in enumerate(["seconds", "seconds of processors"]):
+        base = statistics.median(both[at] for both in rounds["program"])
+        for name, measured in rounds.items():
+            values = [both[at] for both in measured]
+            middle, ends = statistics.median(values), f"{min(values):.2f} to {max(values):.2f}"
+            print(f"{name:8} {middle:7.2f} {kind} ({ends}), {100 * (middle / base - 1):+.1f} %")
     print(f"peak memory of Python beside data and slices of {int(arrays) >> 20} MiB: {beside[0]:.0f} MiB, then {beside[1]:.0f} MiB")
-    print(f"largest peak of any of these processes: {peak:.0f} MiB")
 
 
 if __name__ == "__main__":
