@@ -8,6 +8,10 @@ from numpy.typing import NDArray
 import fbp
 
 
+def show(done: int, total: int) -> None:
+    print(done, total)
+
+
 def slices_of(path: str) -> NDArray[numpy.float32]:
     scan = fbp.open(path)
     axis: fbp.Center = fbp.find_center(scan.data, scan.angles, flats=scan.flats, darks=scan.darks)
@@ -16,5 +20,5 @@ def slices_of(path: str) -> NDArray[numpy.float32]:
     out = numpy.empty((4, 64, 64), numpy.float32)
     fbp.reconstruct(scan.data, scan.angles, axis.value, rows=slice(0, 4), stripes=["dead", "mean"], out=out)
     geometry = fbp.convert.from_tofu(1024.0, overall_angle=180.0, projections=1500)
-    again = fbp.Reconstructor(center=geometry.center, mode="fast", progress=lambda done, total: print(done, total))
+    again = fbp.Reconstructor(center=geometry.center, mode="fast", progress=show)
     return again(fbp.preprocess(scan.data, minus_log=False))

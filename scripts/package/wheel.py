@@ -26,7 +26,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 NAME = "fbp_tomo"
 PACKAGE = ROOT / "python" / "fbp"
 # endings of the package's files, of which builds may leave others
-SOURCES = {".py", ".pyi", ".typed"}
+SOURCES = {".py", ".pyi", ".typed", ".yaml"}
 
 
 def entry(path, mode=0o644):
@@ -91,7 +91,7 @@ def main():
             check=True,
         )
         files = [
-            *((f"fbp/{path.name}", path.read_bytes(), 0o644) for path in sorted(PACKAGE.iterdir()) if path.suffix in SOURCES),
+            *((f"fbp/{path.relative_to(PACKAGE)}", path.read_bytes(), 0o644) for path in sorted(PACKAGE.rglob("*")) if path.suffix in SOURCES),
             ("fbp/_fbp.abi3.so", arguments.module.read_bytes(), 0o755),
             ("fbp/bin/fbp", arguments.fbp.read_bytes(), 0o755),
             (f"{info}/licenses/LICENSES.txt", (crates / "l").read_bytes(), 0o644),
