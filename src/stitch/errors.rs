@@ -52,6 +52,8 @@ messages! {
             "--{flag}: {first} and {second} share no {place} that look alike: where they differ least, their likeness is \
              {likeness:.2} of what noise leaves";
             "check their order and that they overlap, or give {instead}",
+        Faint { flag: &'static str, first: String, second: String, instead: &'static str } =>
+            "--{flag}: {first} and {second} have no structure above their noise to find their overlap by"; "give {instead}",
         Ambiguous { flag: &'static str, first: String, second: String, candidates: String } =>
             "--{flag}: {first} and {second} look alike in several places, the best ones are {candidates}"; "give the right one",
         Uncertain { flag: &'static str, first: String, second: String, found: String, uncertainty: f64, instead: &'static str } =>

@@ -18,8 +18,9 @@ use host_fft::{Complex, Real};
 const SIGMA: f64 = 1.5;
 /// Number of pixels on either side that the derivative takes.
 pub(super) const REACH: usize = 5;
-/// Largest number of lines along the shift that are compared; neighbouring ones are averaged.
-const LINES: usize = 512;
+/// Largest number of lines along the shift that are compared; neighbouring ones are averaged, so that a few bins across do not
+/// matter.
+const LINES: usize = 128;
 /// Smallest and largest transmission whose logarithm is taken.
 const TRANSMISSIONS: [f32; 2] = [1e-4, 1e4];
 /// Distance of values that tell the noise of pixels, so that these are few.
@@ -30,7 +31,7 @@ const SAMPLES: usize = 200;
 const AGREE: f64 = 0.99;
 /// Smallest likeness, relative to what the noise of pixels leaves.
 const ALIKE: f64 = 0.7;
-/// Smallest share of the changes that may be left by noise: more cannot be told from none.
+/// Smallest share of the changes that noise must leave: less cannot be told from none.
 const LEAST_LEFT: f64 = 0.05;
 /// Distance from the maximum, in pixels, from which a shift is another place.
 const APART: i64 = 10;
@@ -40,6 +41,8 @@ const CLOSE: f64 = 0.05;
 const CERTAIN: f64 = 0.5;
 /// Error of the parabola, which is not quite the shape of the likeness.
 const OF_PARABOLA: f64 = 0.02;
+/// Error of the maximum times the number of pixels that are compared: at every shift, others are at the ends.
+const OF_ENDS: f64 = 0.5;
 /// Largest number of places that a message lists.
 const NAMED: usize = 3;
 
@@ -133,6 +136,8 @@ pub(super) struct Sums {
     energies: Vec<f64>,
     /// Expected sum of squares of noise.
     noise: Vec<f64>,
+    /// Number of pixels of a line that are compared.
+    pixels: Vec<f64>,
 }
 
 impl Sums {
@@ -160,13 +165,15 @@ impl Sums {
         let mut products = vec![0f64; length];
         let _ = inverse.process(&mut all, &mut products);
         let lines = first.lines().min(second.lines()) as f64;
-        let mut sums = Sums { products: Vec::new(), energies: Vec::new(), noise: Vec::new() };
+        let mut sums = Sums { products: Vec::new(), energies: Vec::new(), noise: Vec::new(), pixels: Vec::new() };
         for &shift in shifts {
             let seen = seen(first.length, second.length, shift);
             let of_second = seen.start - shift..seen.end - shift;
             sums.products.push(2.0 * products[shift.rem_euclid(length as i64) as usize] / length as f64);
             sums.energies.push(first.energy(seen.clone()) + second.energy(of_second));
-            sums.noise.push((first.noise + second.noise) * lines * (seen.end - seen.start) as f64);
+            let pixels = (seen.end - seen.start) as f64;
+            sums.noise.push((first.noise + second.noise) * lines * pixels);
+            sums.pixels.push(pixels);
         }
         sums
     }
@@ -192,6 +199,8 @@ pub(super) struct FoundShift {
 pub(super) enum NoShift {
     /// The parts agree nowhere; their largest likeness, relative to what noise leaves.
     Unlike(f64),
+    /// Noise leaves nothing to compare.
+    Faint,
     /// Several shifts are as likely.
     Ambiguous(Vec<i64>),
     Uncertain(FoundShift),
@@ -201,8 +210,11 @@ pub(super) enum NoShift {
 pub(super) fn find(shifts: &[i64], projections: &[Sums]) -> Result<FoundShift, NoShift> {
     let likeness = Likeness { shifts, projections };
     let curve = likeness.curve(&vec![1.0; projections.len()]);
-    let best = highest(&curve).ok_or(NoShift::Unlike(0.0))?;
-    let left = (1.0 - likeness.noise(best)).max(LEAST_LEFT);
+    let best = highest(&curve).ok_or(NoShift::Faint)?;
+    let left = 1.0 - likeness.noise(best);
+    if left < LEAST_LEFT {
+        return Err(NoShift::Faint);
+    }
     let relative = curve[best] / left;
     let vertex = likeness.vertex(&curve, best).filter(|_| relative >= ALIKE).ok_or(NoShift::Unlike(relative))?;
     let (mut near, mut others) = (Vec::new(), vec![0usize; shifts.len()]);
@@ -231,8 +243,10 @@ pub(super) fn find(shifts: &[i64], projections: &[Sums]) -> Result<FoundShift, N
         return Err(NoShift::Ambiguous(places.collect()));
     }
     let spread = (near.iter().map(|at| (at - vertex).powi(2)).sum::<f64>() / near.len().max(1) as f64).sqrt();
+    let pixels = projections.first().map_or(1.0, |sums| sums.pixels[best].max(1.0));
+    let uncertainty = spread.hypot(OF_PARABOLA).hypot(OF_ENDS / pixels);
     // digits that are printed
-    let found = FoundShift { shift: (100.0 * vertex).round() / 100.0, uncertainty: spread.hypot(OF_PARABOLA) };
+    let found = FoundShift { shift: (100.0 * vertex).round() / 100.0, uncertainty };
     if found.uncertainty <= CERTAIN { Ok(found) } else { Err(NoShift::Uncertain(found)) }
 }
 

@@ -151,6 +151,7 @@ fn found(join: Join, first: &Part, second: &Part) -> Result<Step> {
                 let place = if join == Join::Rows { "rows" } else { "bins" };
                 OverlapError::Unlike { flag, first, second, likeness, place, instead }
             }
+            NoShift::Faint => OverlapError::Faint { flag, first, second, instead },
             NoShift::Ambiguous(shifts) => {
                 let candidates: Vec<String> = shifts.iter().map(|&shift| value(shift as f64)).collect();
                 OverlapError::Ambiguous { flag, first, second, candidates: candidates.join(", ") }
