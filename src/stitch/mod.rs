@@ -159,6 +159,10 @@ fn joined(stitching: &Stitching, parts: Vec<Part>, pixel_size: Option<f64>) -> R
     for part in &parts {
         remarks.extend(part.stacks.data.remarks().iter().cloned().chain(part.preparation.remarks()));
     }
+    let without_darks = parts.iter().filter(|part| has_flats && part.stacks.darks.is_none());
+    remarks.extend(without_darks.map(|Part { name, .. }| {
+        Remark::note(format!("{name} has no dark fields, its dark level is assumed to be 0"))
+    }));
     remarks.extend(records.iter().map(|part| Remark::note(format!("part {part}"))));
     let names: Vec<&str> = parts.iter().map(|part| part.name.as_str()).collect();
     let (names, angles) = (names.join(" "), parts[0].stacks.angles.clone());

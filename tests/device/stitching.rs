@@ -306,12 +306,13 @@ fn what_is_not_certain_is_refused() {
     write("far", 1, &sample(), HEIGHT as f64 + 5.0);
     lab.fails(&flags("a far"), 3, &["share no rows that look alike", "--z-step ROWS"]);
     lab.fails(&(flags("a far") + " --z-step 77"), 3, &["begins 5 rows beyond the end of a/p"]);
-    lab.ok(&(flags("a far") + " --z-step 72 --rows 70..74 -q"));
-    assert_eq!(lab.files("out").len(), 4);
+    // parts may touch
+    lab.ok(&format!("reconstruct -q --stack a far {FILES} --z-step 72 --rows 70..74 --center 47.5 --output touching"));
+    assert_eq!(lab.files("touching").len(), 4);
     // parts of other sizes and numbers
     write_part(&lab, "narrow", 1, 90, &transmissions(&sample(), [90, HEIGHT], [0.0, 40.0]), [1.0, 0.0]);
     write_part(&lab, "few", 1, BINS, &transmissions(&sample(), [BINS, HEIGHT], [0.0, 40.0])[..19], [1.0, 0.0]);
-    let other = |parts: &str| format!("reconstruct --stack {parts} {FILES} --z-step 40 --output other");
+    let other = |parts: &str| format!("reconstruct --stack {parts} {FILES} --output other");
     lab.fails(&other("a narrow"), 3, &["a/p has 96 bins and narrow/p has 90"]);
     lab.fails(&other("a few"), 3, &["a/p has 20 projections and few/p has 19"]);
     lab.fails(&other("a far --z-step 0"), 3, &["--stack: ", "order of their heights"]);
@@ -328,6 +329,7 @@ fn what_is_not_certain_is_refused() {
         lab.fails(&format!("reconstruct {flags} --output other"), 2, &words);
     }
     lab.fails(&(other("a far") + " --z-step 1mm"), 2, &["--z-step", "--pixel-size"]);
+    lab.fails("batch a/p --as projections --stack a b --output out/{name}", 2, &["--stack", "fbp reconstruct"]);
 }
 
 /// The record and the report have the parts.
