@@ -153,22 +153,24 @@ fn parts_at_two_heights_give_the_slices_of_the_whole() {
     assert!(lab.bytes("rows").iter().all(|file| bytes.contains(file)));
 }
 
+/// Transmissions of a part in `f64`.
+fn corrected(lab: &Lab, name: &str) -> Vec<Vec<f64>> {
+    let read = |kind: &str| lab.read(&format!("{name}/{kind}")).pages;
+    let (flats, darks) = (read("f").concat(), read("d").concat());
+    let value = |(pixel, count): (usize, &f32)| {
+        let dark = f64::from(darks[pixel]);
+        (f64::from(*count) - dark) / (f64::from(flats[pixel]) - dark)
+    };
+    read("p").iter().map(|page| page.iter().enumerate().map(value).collect()).collect()
+}
+
 /// What the joined projections are, from the definition in `f64`: transmissions, levels by sums over what is shared, linear
 /// weights that are neither 0 nor 1.
 #[test]
 fn joined_projections_are_as_defined() {
     let lab = Lab::new();
     two_heights(&lab, [0.9, 30.0]);
-    let read = |name: &str| lab.read(name).pages;
-    let part = |name: &str| -> Vec<Vec<f64>> {
-        let (flats, darks) = (read(&format!("{name}/f")).concat(), read(&format!("{name}/d")).concat());
-        let value = |(pixel, count): (usize, &f32)| {
-            let dark = f64::from(darks[pixel]);
-            (f64::from(*count) - dark) / (f64::from(flats[pixel]) - dark)
-        };
-        read(&format!("{name}/p")).iter().map(|page| page.iter().enumerate().map(value).collect()).collect()
-    };
-    let (a, b) = (part("a"), part("b"));
+    let (a, b) = (corrected(&lab, "a"), corrected(&lab, "b"));
     let shared = HEIGHT - STEP;
     let of_a: f64 = a.iter().map(|page| page[STEP * BINS..].iter().sum::<f64>()).sum();
     let of_b: f64 = b.iter().map(|page| page[..shared * BINS].iter().sum::<f64>()).sum();
@@ -267,19 +269,59 @@ fn detectors_side_by_side_give_the_slices_of_a_wider_one() {
         let found = apart(&joined, &wide);
         println!("{at}: {found:.2e}");
         assert!(found < margin, "{at}: {found:e}");
-        // the definition of the weights, at a whole number of bins
-        if at.fract() == 0.0 {
-            lab.ok(&format!("preprocess -q --side-by-side l r {FILES} --overlap 20 --no-minus-log --output j"));
-            assert!(
-                apart(
-                    &lab.read("j"),
-                    &Pages {
-                        width: BINS,
-                        pages: whole.iter().map(|page| page.iter().map(|v| *v as f32).collect()).collect(),
-                    }
-                ) < 1e-6
-            );
-        }
+    }
+}
+
+/// What joined rows are, from the definition in `f64`: a cosine ramp, and cubic convolution (R. Keys, a = -1/2) between bins.
+#[test]
+fn joined_rows_are_as_defined() {
+    let sample = sample();
+    let (left, right, rows) = (60, 56, 9);
+    for overlap in [20.0, 19.6] {
+        let lab = Lab::new();
+        let at = left as f64 - overlap;
+        write_part(&lab, "l", 0, left, &transmissions(&sample, [left, rows], [0.0, 40.0]), [1.0, 40.0]);
+        write_part(&lab, "r", 1, right, &transmissions(&sample, [right, rows], [at, 40.0]), [0.9, 40.0]);
+        let (l, r) = (corrected(&lab, "l"), corrected(&lab, "r"));
+        let keys = |x: f64| match x.abs() {
+            x if x < 1.0 => (1.5 * x - 2.5) * x * x + 1.0,
+            x if x < 2.0 => ((-0.5 * x + 2.5) * x - 4.0) * x + 2.0,
+            _ => 0.0,
+        };
+        let first = at.ceil() as usize;
+        let width = first + (left as f64 + right as f64 - overlap - first as f64 + 1e-9).floor() as usize;
+        // beyond the ends the outermost bin is repeated
+        let moved = |line: &[f64], bin: usize| -> f64 {
+            let position = bin as f64 - at;
+            let of = |i: i64| line[i.clamp(0, right as i64 - 1) as usize] * keys(position - i as f64);
+            (position.floor() as i64 - 1..=position.floor() as i64 + 2).map(of).sum()
+        };
+        let shared = left - first;
+        // the sum of what is shared, of the right part at the bins nearest to them
+        let nearest = (first as f64 - at).round() as usize;
+        let sum = |pages: &[Vec<f64>], width: usize, start: usize| -> f64 {
+            pages.iter().flat_map(|page| page.chunks(width)).flat_map(|line| &line[start..start + shared]).sum()
+        };
+        let level = sum(&l, left, first) / sum(&r, right, nearest);
+        let value = |page: usize, row: usize, bin: usize| {
+            let of_left = || l[page][row * left + bin];
+            let of_right = || level * moved(&r[page][row * right..][..right], bin);
+            match bin {
+                bin if bin < first => of_left(),
+                bin if bin >= left => of_right(),
+                bin => {
+                    let weight = 0.5 - 0.5 * (TAU / 2.0 * (bin - first + 1) as f64 / (shared + 1) as f64).cos();
+                    (1.0 - weight) * of_left() + weight * of_right()
+                }
+            }
+        };
+        let page = |page: usize| (0..rows * width).map(|i| value(page, i / width, i % width) as f32).collect();
+        let defined = Pages { width, pages: (0..COUNT).map(page).collect() };
+        let flags = format!("--side-by-side l r {FILES} --overlap {overlap} --no-minus-log");
+        lab.ok(&format!("preprocess -q {flags} --output joined"));
+        let found = farthest(&lab.read("joined"), &defined);
+        println!("{overlap}: {found:.2e}");
+        assert!(found < 10.0 / f64::from(1 << 23), "{overlap}: {found:e}");
     }
 }
 
