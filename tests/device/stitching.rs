@@ -186,7 +186,7 @@ fn joined_projections_are_as_defined() {
     };
     let page = |page: usize| (0..ROWS * BINS).map(|i| value(page, i / BINS, i % BINS) as f32).collect();
     let defined = Pages { width: BINS, pages: (0..COUNT).map(page).collect() };
-    lab.ok(&format!("preprocess -q --stack a b {FILES} --z-step 40 --no-minus-log --output joined"));
+    lab.ok(&format!("preprocess --stack a b {FILES} --z-step 40 --no-minus-log --output joined"));
     let joined = lab.read("joined");
     assert!(farthest(&joined, &defined) < 5.0 / f64::from(1 << 23), "{:e}", farthest(&joined, &defined));
     // binned afterwards
@@ -199,7 +199,7 @@ fn joined_projections_are_as_defined() {
         (0..ROWS * BINS / 4).map(mean).collect()
     };
     let binned = Pages { width: BINS / 2, pages: joined.pages.iter().map(means).collect() };
-    lab.ok(&format!("preprocess -q --stack a b {FILES} --z-step 40 --no-minus-log --binning 2 --output binned"));
+    lab.ok(&format!("preprocess --stack a b {FILES} --z-step 40 --no-minus-log --binning 2 --output binned"));
     assert!(farthest(&lab.read("binned"), &binned) < 1e-6);
 }
 
@@ -318,7 +318,7 @@ fn joined_rows_are_as_defined() {
         let page = |page: usize| (0..rows * width).map(|i| value(page, i / width, i % width) as f32).collect();
         let defined = Pages { width, pages: (0..COUNT).map(page).collect() };
         let flags = format!("--side-by-side l r {FILES} --overlap {overlap} --no-minus-log");
-        lab.ok(&format!("preprocess -q {flags} --output joined"));
+        lab.ok(&format!("preprocess {flags} --output joined"));
         let found = farthest(&lab.read("joined"), &defined);
         println!("{overlap}: {found:.2e}");
         assert!(found < 10.0 / f64::from(1 << 23), "{overlap}: {found:e}");
