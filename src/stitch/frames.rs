@@ -11,14 +11,14 @@ use std::ops::Range;
 use std::path::PathBuf;
 
 /// One of the parts of a scan.
-pub(super) struct Part {
+pub(super) struct ScanPart {
     pub name: String,
     pub stacks: Stacks,
     /// Steps up to transmissions.
     pub preparation: Preparation,
 }
 
-impl Part {
+impl ScanPart {
     pub fn size(&self) -> (usize, usize) {
         (self.stacks.data.width(), self.stacks.data.height())
     }
@@ -64,7 +64,7 @@ impl Place {
 pub(super) struct StitchedFrames {
     join: Join,
     /// Parts in the order of their places.
-    parts: Vec<(Part, Place)>,
+    parts: Vec<(ScanPart, Place)>,
     /// Weight of a part at each row or bin that it shares with the one before it.
     ramps: Vec<Vec<f32>>,
     size: (usize, usize),
@@ -74,7 +74,7 @@ pub(super) struct StitchedFrames {
 
 impl StitchedFrames {
     /// Joins parts in the order of their places, each of which overlaps at most its neighbours.
-    pub fn new(join: Join, parts: Vec<(Part, Place)>, remarks: Vec<Remark>) -> StitchedFrames {
+    pub fn new(join: Join, parts: Vec<(ScanPart, Place)>, remarks: Vec<Remark>) -> StitchedFrames {
         let ends = [0].into_iter().chain(parts.iter().map(|(_, place)| place.end()));
         let ramps = ends.zip(&parts).map(|(end, (_, place))| ramp(join, end.saturating_sub(place.first))).collect();
         let all = parts.last().map_or(0, |(_, place)| place.end());
@@ -180,7 +180,7 @@ impl Frames for StitchedFrames {
     }
 
     fn fingerprint(&self) -> String {
-        let of_part = |(part, place): &(Part, Place)| {
+        let of_part = |(part, place): &(ScanPart, Place)| {
             let Place { first, count, offset, level } = place;
             let (data, fields) = (part.stacks.data.fingerprint(), part.preparation.fingerprint());
             format!(

@@ -17,8 +17,8 @@ use crate::source::{
 use crate::steps::{Preparation, Scope, Steps};
 use crate::units::Length;
 use errors::StitchError;
-use frames::{Part, Place, StitchedFrames};
-use places::{Shared, Step, places, shared, steps};
+use frames::{Place, ScanPart, StitchedFrames};
+use places::{PartStep, Shared, places, shared, steps};
 use std::path::Path;
 
 /// Largest distance of rays at the ends of a row whose angles count as the same, in bins.
@@ -57,9 +57,9 @@ pub fn open(request: StitchRequest, data: impl Fn(&str, &str) -> Result<Stack>) 
         let scope = Scope { median: request.median, used: &used, full_projections: false };
         let preparation = Preparation::to_transmissions(request.steps, &stacks, scope)?;
         preparation.expect_light(&(0..stacks.data.height()).collect::<Vec<_>>())?;
-        Ok(Part { name: paths.data.clone(), stacks, preparation })
+        Ok(ScanPart { name: paths.data.clone(), stacks, preparation })
     };
-    let parts = paths.iter().map(part).collect::<Result<Vec<Part>>>()?;
+    let parts = paths.iter().map(part).collect::<Result<Vec<ScanPart>>>()?;
     check(stitching.join, &parts)?;
     let pixel_size = pixel_size(&request, stitching.join, &paths)?;
     let stacks = joined(stitching, parts, pixel_size)?;
@@ -67,7 +67,7 @@ pub fn open(request: StitchRequest, data: impl Fn(&str, &str) -> Result<Stack>) 
 }
 
 /// Refuses parts that are not of one scan.
-fn check(join: Join, parts: &[Part]) -> Result<()> {
+fn check(join: Join, parts: &[ScanPart]) -> Result<()> {
     let (first, flag) = (&parts[0], join.flag());
     let (bins, rows) = first.size();
     let all: usize = parts.iter().map(|part| part.size().0).sum();
@@ -125,7 +125,7 @@ fn pixel_size(request: &StitchRequest, join: Join, paths: &[&StackPaths]) -> Res
 }
 
 /// Joins parts that fit together.
-fn joined(stitching: &Stitching, parts: Vec<Part>, pixel_size: Option<f64>) -> Result<Stacks> {
+fn joined(stitching: &Stitching, parts: Vec<ScanPart>, pixel_size: Option<f64>) -> Result<Stacks> {
     let join = stitching.join;
     let steps = steps(join, &stitching.distance, &parts, pixel_size)?;
     let (order, mut places) = places(join, &parts, &steps)?;
@@ -150,7 +150,7 @@ fn joined(stitching: &Stitching, parts: Vec<Part>, pixel_size: Option<f64>) -> R
         parts.iter().filter(|_| has_flats).filter_map(|part| of(&part.stacks).as_ref()).map(Stack::len).sum()
     };
     let frames = [frames(|stacks| &stacks.flats), frames(|stacks| &stacks.flats2), frames(|stacks| &stacks.darks)];
-    let of_fields = |part: &Part| {
+    let of_fields = |part: &ScanPart| {
         let Stacks { flats, flats2, darks, .. } = &part.stacks;
         [flats, flats2, darks].into_iter().flatten().flat_map(|stack| stack.files().to_vec()).collect::<Vec<_>>()
     };
@@ -160,13 +160,13 @@ fn joined(stitching: &Stitching, parts: Vec<Part>, pixel_size: Option<f64>) -> R
         remarks.extend(part.stacks.data.remarks().iter().cloned().chain(part.preparation.remarks()));
     }
     let without_darks = parts.iter().filter(|part| has_flats && part.stacks.darks.is_none());
-    remarks.extend(without_darks.map(|Part { name, .. }| {
+    remarks.extend(without_darks.map(|ScanPart { name, .. }| {
         Remark::note(format!("{name} has no dark fields, its dark level is assumed to be 0"))
     }));
     remarks.extend(records.iter().map(|part| Remark::note(format!("part {part}"))));
     let names: Vec<&str> = parts.iter().map(|part| part.name.as_str()).collect();
     let (names, angles) = (names.join(" "), parts[0].stacks.angles.clone());
-    let mut parts: Vec<Option<Part>> = parts.into_iter().map(Some).collect();
+    let mut parts: Vec<Option<ScanPart>> = parts.into_iter().map(Some).collect();
     let in_order = order.iter().zip(places).filter_map(|(&part, place)| Some((parts[part].take()?, place))).collect();
     let stitched = StitchedFrames::new(join, in_order, remarks);
     let stacks = Stacks::of(Stack::of(&format!("--{}", join.flag()), &names, stitched));
@@ -176,9 +176,9 @@ fn joined(stitching: &Stitching, parts: Vec<Part>, pixel_size: Option<f64>) -> R
 /// Describes the part at a place.
 fn record(
     join: Join,
-    parts: &[Part],
+    parts: &[ScanPart],
     (order, places): (&[usize], &[Place]),
-    (steps, pairs): (&[Step], &[Shared]),
+    (steps, pairs): (&[PartStep], &[Shared]),
     at: usize,
 ) -> JoinedPart {
     let (part, place) = (order[at], &places[at]);

@@ -47,20 +47,20 @@ const OF_ENDS: f64 = 0.5;
 const NAMED: usize = 3;
 
 /// Changes of an image along lines.
-pub(super) struct Lines {
+pub(super) struct ChangeLines {
     /// Number of pixels of a line.
     length: usize,
     /// Values `[line][pixel]`; 0 where the derivative would reach beyond the image.
     values: Vec<f64>,
-    /// Sums of squares of all lines, over the pixels before each.
+    /// ShiftSums of squares of all lines, over the pixels before each.
     energies: Vec<f64>,
     /// Variance of a value by noise that differs from pixel to pixel.
     noise: f64,
 }
 
-impl Lines {
+impl ChangeLines {
     /// Takes the changes of transmissions `[row][bin]` along rows that follow each other, or along bins.
-    pub fn of(image: &[f32], bins: usize, along: Join) -> Lines {
+    pub fn of(image: &[f32], bins: usize, along: Join) -> ChangeLines {
         let logarithms: Vec<f32> =
             image.iter().map(|value| -value.clamp(TRANSMISSIONS[0], TRANSMISSIONS[1]).ln()).collect();
         let rows = image.len() / bins.max(1);
@@ -91,7 +91,7 @@ impl Lines {
         }
         (0..length).for_each(|pixel| energies[pixel + 1] += energies[pixel]);
         let noise = noise_of(&logarithms, length * across, step_across) / block as f64;
-        Lines { length, values, energies, noise }
+        ChangeLines { length, values, energies, noise }
     }
 
     fn lines(&self) -> usize {
@@ -129,10 +129,10 @@ fn noise_of(values: &[f32], count: usize, step: usize) -> f64 {
 }
 
 /// The sums of one projection for every shift.
-pub(super) struct Sums {
-    /// Sums of products, doubled.
+pub(super) struct ShiftSums {
+    /// ShiftSums of products, doubled.
     products: Vec<f64>,
-    /// Sums of squares of both.
+    /// ShiftSums of squares of both.
     energies: Vec<f64>,
     /// Expected sum of squares of noise.
     noise: Vec<f64>,
@@ -140,9 +140,9 @@ pub(super) struct Sums {
     pixels: Vec<f64>,
 }
 
-impl Sums {
+impl ShiftSums {
     /// Compares two images with the same lines at every shift.
-    pub fn of(first: &Lines, second: &Lines, shifts: &[i64]) -> Sums {
+    pub fn of(first: &ChangeLines, second: &ChangeLines, shifts: &[i64]) -> ShiftSums {
         let length = (first.length + second.length).next_power_of_two();
         let (forward, inverse) = (<f64 as Real>::real_forward(length), <f64 as Real>::real_inverse(length));
         let mut scratch = forward.make_scratch_vec();
@@ -165,7 +165,7 @@ impl Sums {
         let mut products = vec![0f64; length];
         let _ = inverse.process(&mut all, &mut products);
         let lines = first.lines().min(second.lines()) as f64;
-        let mut sums = Sums { products: Vec::new(), energies: Vec::new(), noise: Vec::new(), pixels: Vec::new() };
+        let mut sums = ShiftSums { products: Vec::new(), energies: Vec::new(), noise: Vec::new(), pixels: Vec::new() };
         for &shift in shifts {
             let seen = seen(first.length, second.length, shift);
             let of_second = seen.start - shift..seen.end - shift;
@@ -207,7 +207,7 @@ pub(super) enum NoShift {
 }
 
 /// Finds the shift at which all projections agree, among those that their sums are of, ascending.
-pub(super) fn find(shifts: &[i64], projections: &[Sums]) -> Result<FoundShift, NoShift> {
+pub(super) fn find(shifts: &[i64], projections: &[ShiftSums]) -> Result<FoundShift, NoShift> {
     let likeness = Likeness { shifts, projections };
     let curve = likeness.curve(&vec![1.0; projections.len()]);
     let best = highest(&curve).ok_or(NoShift::Faint)?;
@@ -253,14 +253,16 @@ pub(super) fn find(shifts: &[i64], projections: &[Sums]) -> Result<FoundShift, N
 /// Likeness of two parts at every shift.
 struct Likeness<'a> {
     shifts: &'a [i64],
-    projections: &'a [Sums],
+    projections: &'a [ShiftSums],
 }
 
 impl Likeness<'_> {
     /// Returns the likeness at every shift, with every projection so many times.
     fn curve(&self, times: &[f64]) -> Vec<f64> {
         let mut sums = vec![[0f64; 2]; self.shifts.len()];
-        for (Sums { products, energies, .. }, times) in self.projections.iter().zip(times).filter(|(_, t)| **t > 0.0) {
+        for (ShiftSums { products, energies, .. }, times) in
+            self.projections.iter().zip(times).filter(|(_, t)| **t > 0.0)
+        {
             for ([product, energy], (more, of_both)) in sums.iter_mut().zip(products.iter().zip(energies)) {
                 *product += times * more;
                 *energy += times * of_both;
@@ -272,7 +274,7 @@ impl Likeness<'_> {
 
     /// Returns the share of noise at a shift.
     fn noise(&self, at: usize) -> f64 {
-        let sum = |of: fn(&Sums) -> &Vec<f64>| self.projections.iter().map(|sums| of(sums)[at]).sum::<f64>();
+        let sum = |of: fn(&ShiftSums) -> &Vec<f64>| self.projections.iter().map(|sums| of(sums)[at]).sum::<f64>();
         let energy = sum(|sums| &sums.energies);
         if energy > 0.0 { (sum(|sums| &sums.noise) / energy).min(1.0) } else { 1.0 }
     }

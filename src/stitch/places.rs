@@ -1,8 +1,8 @@
 //! Where parts lie beside each other: given, or found in what their projections share; and how their levels and axes differ.
 
 use super::errors::{OverlapError, StitchError, StitchFlagError};
-use super::frames::{Part, Place};
-use super::overlap::{FoundShift, Lines, NoShift, REACH, Sums, find};
+use super::frames::{Place, ScanPart};
+use super::overlap::{ChangeLines, FoundShift, NoShift, REACH, ShiftSums, find};
 use crate::error::Result;
 use crate::recipe::{Distance, Join};
 use crate::units::Length;
@@ -25,7 +25,7 @@ const LEAST_DEVIATIONS: f64 = 3.0;
 const ROUNDING: f64 = 1e-6;
 
 /// How a part lies beside the one before it in the order of the flag.
-pub(super) struct Step {
+pub(super) struct PartStep {
     /// Rows or bins from the beginning of one to that of the next.
     pub pixels: f64,
     /// Standard deviation, if it was found.
@@ -51,7 +51,7 @@ impl Join {
         if self == Join::Rows { "rows" } else { "bins" }
     }
 
-    fn length(self, part: &Part) -> usize {
+    fn length(self, part: &ScanPart) -> usize {
         let (bins, rows) = part.size();
         if self == Join::Rows { rows } else { bins }
     }
@@ -66,9 +66,14 @@ impl Join {
 ///
 /// # Errors
 /// [`Error::Input`](crate::error::Error::Input) where an overlap is not certain; errors of reading.
-pub(super) fn steps(join: Join, distance: &Distance, parts: &[Part], pixel_size: Option<f64>) -> Result<Vec<Step>> {
+pub(super) fn steps(
+    join: Join,
+    distance: &Distance,
+    parts: &[ScanPart],
+    pixel_size: Option<f64>,
+) -> Result<Vec<PartStep>> {
     let pairs = parts.len() - 1;
-    let given = |pixels: f64| Step { pixels, uncertainty: None };
+    let given = |pixels: f64| PartStep { pixels, uncertainty: None };
     // one for all, or one for each
     let of = |count: usize, pair: usize| if count == 1 { 0 } else { pair };
     match distance {
@@ -104,25 +109,25 @@ fn rows_of(length: &Length, pixel_size: Option<f64>) -> Result<f64> {
 }
 
 /// Returns the numbers of projections in which parts are compared.
-fn sampled(part: &Part) -> Vec<usize> {
+fn sampled(part: &ScanPart) -> Vec<usize> {
     let all = part.stacks.data.len();
     let count = SAMPLED.min(all);
     (0..count).map(|i| (2 * i + 1) * all / (2 * count)).collect()
 }
 
 /// Compares some rows of two parts in projections at every shift along rows or bins.
-fn compared(parts: [(&Part, Range<usize>); 2], along: Join, shifts: &[i64]) -> Result<Vec<Sums>> {
+fn compared(parts: [(&ScanPart, Range<usize>); 2], along: Join, shifts: &[i64]) -> Result<Vec<ShiftSums>> {
     let of_projection = |&projection: &usize| {
-        let lines = |(part, rows): &(&Part, Range<usize>)| -> Result<Lines> {
-            Ok(Lines::of(&part.transmissions(projection, rows)?, part.size().0, along))
+        let lines = |(part, rows): &(&ScanPart, Range<usize>)| -> Result<ChangeLines> {
+            Ok(ChangeLines::of(&part.transmissions(projection, rows)?, part.size().0, along))
         };
-        Ok(Sums::of(&lines(&parts[0])?, &lines(&parts[1])?, shifts))
+        Ok(ShiftSums::of(&lines(&parts[0])?, &lines(&parts[1])?, shifts))
     };
     sampled(parts[0].0).par_iter().map(of_projection).collect()
 }
 
 /// Finds the step between two parts.
-fn found(join: Join, first: &Part, second: &Part) -> Result<Step> {
+fn found(join: Join, first: &ScanPart, second: &ScanPart) -> Result<PartStep> {
     let [one, two] = [first, second].map(|part| join.length(part));
     let flag = join.flag();
     let names = || (first.name.clone(), second.name.clone());
@@ -137,7 +142,7 @@ fn found(join: Join, first: &Part, second: &Part) -> Result<Step> {
         let (unit, instead) = (join.unit(), join.instead());
         return Err(OverlapError::TooSmall { flag, first, second, pixels, unit, instead }.into());
     }
-    let whole = |part: &Part| 0..part.size().1;
+    let whole = |part: &ScanPart| 0..part.size().1;
     let sums = compared([(first, whole(first)), (second, whole(second))], join, &shifts)?;
     // as the flag takes it
     let value = |shift: f64| match join {
@@ -163,14 +168,14 @@ fn found(join: Join, first: &Part, second: &Part) -> Result<Step> {
         }
     };
     let FoundShift { shift, uncertainty } = find(&shifts, &sums).map_err(error)?;
-    Ok(Step { pixels: shift, uncertainty: Some(uncertainty) })
+    Ok(PartStep { pixels: shift, uncertainty: Some(uncertainty) })
 }
 
 /// Returns the order of parts by their places, and these, with the levels and axes as they are.
 ///
 /// # Errors
 /// [`Error::Input`](crate::error::Error::Input) where parts leave a gap, or are not in order.
-pub(super) fn places(join: Join, parts: &[Part], steps: &[Step]) -> Result<(Vec<usize>, Vec<Place>)> {
+pub(super) fn places(join: Join, parts: &[ScanPart], steps: &[PartStep]) -> Result<(Vec<usize>, Vec<Place>)> {
     let mut at = vec![0f64];
     for step in steps {
         at.push(at[at.len() - 1] + step.pixels);
@@ -219,14 +224,14 @@ pub(super) fn places(join: Join, parts: &[Part], steps: &[Step]) -> Result<(Vec<
 ///
 /// # Errors
 /// Errors of reading.
-pub(super) fn shared(join: Join, first: (&Part, &Place), second: (&Part, &Place)) -> Result<Shared> {
+pub(super) fn shared(join: Join, first: (&ScanPart, &Place), second: (&ScanPart, &Place)) -> Result<Shared> {
     let [a, b] = [first, second].map(|(_, place)| place.first..place.end());
     let both = a.start.max(b.start)..a.end.min(b.end);
     let none = Shared { level: 1.0, level_uncertainty: 0.0, bins: 0.0 };
     if both.is_empty() {
         return Ok(none);
     }
-    let within = |(part, place): (&Part, &Place)| {
+    let within = |(part, place): (&ScanPart, &Place)| {
         let range = both.start - place.first..both.end - place.first;
         match join {
             Join::Rows => (range, 0..part.size().0),
@@ -239,7 +244,7 @@ pub(super) fn shared(join: Join, first: (&Part, &Place), second: (&Part, &Place)
     };
     let (of_first, of_second) = (within(first), within(second));
     let sums = |&projection: &usize| -> Result<[f64; 2]> {
-        let sum = |part: &Part, (rows, bins): &(Range<usize>, Range<usize>)| -> Result<f64> {
+        let sum = |part: &ScanPart, (rows, bins): &(Range<usize>, Range<usize>)| -> Result<f64> {
             let values = part.transmissions(projection, rows)?;
             let lines = values.chunks(part.size().0);
             Ok(lines.flat_map(|line| &line[bins.clone()]).map(|value| f64::from(*value)).sum())
@@ -268,7 +273,7 @@ fn deviation(sums: &[[f64; 2]], ratio: f64) -> f64 {
 }
 
 /// Returns the bins by which what two parts show in rows that they share differs, if it does by more than chance.
-fn sideways(parts: [(&Part, Range<usize>); 2]) -> Result<f64> {
+fn sideways(parts: [(&ScanPart, Range<usize>); 2]) -> Result<f64> {
     let bins = parts[0].0.size().0;
     let most = MOST_BINS.min(bins / MOST_OF_ROW) as i64;
     let shifts: Vec<i64> = (-most..=most).collect();
