@@ -18,12 +18,17 @@ messages! {
              quarter of a bin apart at the ends of a row";
             "give parts with the same angles, or --angles FILE with those of all if these are wrong",
         PixelSize { flag: &'static str, first: String, one: f64, other: String, two: f64 } =>
-            "--{flag}: {first} has pixels of {one:.4e} m and {other} of {two:.4e} m"; "give parts by the same detector and optics",
+            "--{flag}: {first} has pixels of {one:.4e} m and {other} of {two:.4e} m";
+            "give parts by the same detector and optics",
         Fields { flag: &'static str, with: String, without: String } =>
             "--{flag}: {with} has flat fields and {without} has none";
             "give --flats and --darks with {{part}} in their value, or flats for all parts",
-        Gap { flag: &'static str, first: String, second: String, pixels: usize, unit: &'static str, instead: &'static str } =>
-            "--{flag}: {second} begins {pixels} {unit} beyond the end of {first}"; "correct {instead}; parts may touch, but not leave a gap",
+        Gap {
+            flag: &'static str, first: String, second: String, pixels: usize, unit: &'static str,
+            instead: &'static str,
+        } =>
+            "--{flag}: {second} begins {pixels} {unit} beyond the end of {first}";
+            "correct {instead}; parts may touch, but not leave a gap",
         Order { first: String, second: String } =>
             "--stack: {second} does not lie further in the direction of the other parts than {first}";
             "give the parts in the order of their heights, or other steps with --z-step",
@@ -46,17 +51,29 @@ messages! {
 messages! {
     /// Why an overlap is not found.
     pub(super) enum OverlapError: Input {
-        TooSmall { flag: &'static str, first: String, second: String, pixels: usize, unit: &'static str, instead: &'static str } =>
-            "--{flag}: {first} and {second} have only {pixels} {unit}, too few to find their overlap"; "give {instead}",
-        Unlike { flag: &'static str, first: String, second: String, likeness: f64, place: &'static str, instead: &'static str } =>
+        TooSmall {
+            flag: &'static str, first: String, second: String, pixels: usize, unit: &'static str,
+            instead: &'static str,
+        } =>
+            "--{flag}: {first} and {second} have only {pixels} {unit}, too few to find their overlap";
+            "give {instead}",
+        Unlike {
+            flag: &'static str, first: String, second: String, likeness: f64, place: &'static str,
+            instead: &'static str,
+        } =>
             "--{flag}: {first} and {second} share no {place} that look alike: where they differ least, their likeness is \
              {likeness:.2} of what noise leaves";
             "check their order and that they overlap, or give {instead}",
         Faint { flag: &'static str, first: String, second: String, instead: &'static str } =>
-            "--{flag}: {first} and {second} have no structure above their noise to find their overlap by"; "give {instead}",
+            "--{flag}: {first} and {second} have no structure above their noise to find their overlap by";
+            "give {instead}",
         Ambiguous { flag: &'static str, first: String, second: String, candidates: String } =>
-            "--{flag}: {first} and {second} look alike in several places, the best ones are {candidates}"; "give the right one",
-        Uncertain { flag: &'static str, first: String, second: String, found: String, uncertainty: f64, instead: &'static str } =>
+            "--{flag}: {first} and {second} look alike in several places, the best ones are {candidates}";
+            "give the right one",
+        Uncertain {
+            flag: &'static str, first: String, second: String, found: String, uncertainty: f64,
+            instead: &'static str,
+        } =>
             "--{flag}: {first} and {second} have too little structure to find their overlap: {found} +- {uncertainty:.1}";
             "give {instead}",
     }
