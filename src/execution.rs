@@ -78,7 +78,11 @@ pub struct Execution {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct Files {
+    /// Those of the first part, if the scan consists of several.
     pub stacks: StackPaths,
+    /// Those of further parts, in order.
+    #[serde(default)]
+    pub further: Vec<StackPaths>,
     /// Text file with one angle a line.
     pub angles: Option<PathBuf>,
     /// Text file with one shift of the axis a line.
@@ -105,15 +109,18 @@ pub enum Existing {
 impl Files {
     /// Collects the files that flags name.
     pub fn new(input: &InputArgs, scan: &ScanArgs) -> Files {
-        let data = [&input.sinograms, &input.projections, &input.hdf5, &input.raw].into_iter().flatten().next();
+        let data = [&input.sinograms, &input.projections, &input.raw].into_iter().flatten().next();
+        let stacks = StackPaths {
+            data: data.map(String::as_str).or(input.hdf5_spec()).unwrap_or_default().to_owned(),
+            flats: input.flats.clone(),
+            flats2: input.flats2.clone(),
+            darks: input.darks.clone(),
+            order_by: input.order_by,
+        };
+        let mut parts = input.parts().iter().map(|part| stacks.of_part(part));
         Files {
-            stacks: StackPaths {
-                data: data.cloned().unwrap_or_default(),
-                flats: input.flats.clone(),
-                flats2: input.flats2.clone(),
-                darks: input.darks.clone(),
-                order_by: input.order_by,
-            },
+            stacks: parts.next().unwrap_or_else(|| stacks.clone()),
+            further: parts.collect(),
             angles: scan.angles.clone(),
             center_shifts: scan.center_shifts.clone(),
             weights: None,
@@ -123,10 +130,12 @@ impl Files {
 
     /// Returns all paths that the input was read from, except files in directories.
     pub fn all(&self) -> impl Iterator<Item = &Path> {
-        let StackPaths { data, flats, flats2, darks, order_by: _ } = &self.stacks;
-        let stacks = [Some(data), flats.as_ref(), flats2.as_ref(), darks.as_ref()];
+        let stacks = [&self.stacks].into_iter().chain(&self.further).flat_map(|part| {
+            let StackPaths { data, flats, flats2, darks, order_by: _ } = part;
+            [Some(data), flats.as_ref(), flats2.as_ref(), darks.as_ref()]
+        });
         let texts = [&self.angles, &self.center_shifts, &self.weights, &self.config];
-        let stacks = stacks.into_iter().flatten().map(|spec| list_file(spec).unwrap_or(Path::new(spec)));
+        let stacks = stacks.flatten().map(|spec| list_file(spec).unwrap_or(Path::new(spec)));
         stacks.chain(texts.into_iter().flatten().map(PathBuf::as_path))
     }
 }

@@ -4,8 +4,9 @@ use crate::cli::ReconstructArgs;
 use crate::error::Result;
 use crate::execution::Execution;
 use crate::recipe::{CheckedCommand, Recipe, check_conflicts, given};
-use crate::source::OpenRequest;
+use crate::source::{FieldMode, OpenRequest};
 use crate::steps::Tilt;
+use crate::stitch::StitchRequest;
 use serde::{Deserialize, Serialize};
 
 /// Run with typed and checked flags, which is made once and never changed.
@@ -53,6 +54,21 @@ impl Job {
             binning: input.binning,
             angles,
             memory: self.execution.host_memory(),
+        }
+    }
+
+    /// Returns the request to open the input, which may be in several parts.
+    pub fn stitch_request<'a>(&'a self, open: OpenRequest<'a>) -> StitchRequest<'a> {
+        let input = &self.recipe.input;
+        // of the detector, before binning
+        let pixel = self.recipe.slice.pixel_size.as_ref().map(|size| size.times(1.0 / input.binning as f64));
+        StitchRequest {
+            open,
+            further: &self.execution.files.further,
+            stitching: input.stitching.as_ref(),
+            steps: &self.recipe.steps,
+            median: input.field_mode == FieldMode::Median,
+            pixel_size: pixel.and_then(|size| size.metres()),
         }
     }
 

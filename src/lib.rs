@@ -54,5 +54,6 @@ pub mod solver;
 pub mod source;
 pub mod spectrum;
 pub mod steps;
+pub mod stitch;
 pub mod units;
 pub mod visible;

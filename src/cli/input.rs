@@ -1,8 +1,8 @@
 //! Flags for the input data.
 
-use super::values::words;
+use super::values::{Text, words};
 use crate::error::messages;
-use crate::source::FieldMode;
+use crate::source::{FieldMode, PART};
 use clap::Args;
 use serde::{Deserialize, Serialize};
 use serde_with::skip_serializing_none;
@@ -19,6 +19,7 @@ messages! {
 
 // headings of the help
 const SCAN: &str = "Scan (exactly one of these)";
+const PARTS: &str = "Scan in several parts";
 const DATASETS: &str = "Datasets of an HDF5 scan";
 const FIELDS: &str = "Flat and dark fields";
 const FRAMES: &str = "Order and size of frames";
@@ -46,6 +47,22 @@ pub struct InputArgs {
     /// first frame
     #[arg(long, value_name = "FILE,WxHxN,u16le[,OFFSET]", help_heading = SCAN)]
     pub raw: Option<String>,
+    /// Scans at several heights, in order, which become one: HDF5 files, or what {part} stands for in --projections,
+    /// --flats and --darks
+    #[arg(long, value_name = "PART", num_args = 1.., help_heading = PARTS)]
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub stack: Vec<String>,
+    /// Rows, or a length, from each part of --stack to the next, or one for each; negative if the next is above; auto finds it
+    /// in the rows that they share [default: auto]
+    #[arg(long, value_name = "ROWS|LENGTH|auto", allow_hyphen_values = true, help_heading = PARTS)]
+    pub z_step: Option<Text>,
+    /// Scans by detectors side by side, from left to right, whose rows become longer; as for --stack
+    #[arg(long, value_name = "PART", num_args = 1.., help_heading = PARTS)]
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub side_by_side: Vec<String>,
+    /// Bins that a part of --side-by-side shares with the next, or one number for each; auto finds them [default: auto]
+    #[arg(long, value_name = "BINS|auto", allow_hyphen_values = true, help_heading = PARTS)]
+    pub overlap: Option<Text>,
     /// Dataset of the projections [default: defined by the layout]
     #[arg(long, value_name = "DATASET", help_heading = DATASETS)]
     pub hdf5_data: Option<String>,
@@ -90,6 +107,20 @@ pub struct InputArgs {
     /// [default: 1]
     #[arg(long, value_name = "N", help_heading = FRAMES)]
     pub binning: Option<usize>,
+}
+
+impl InputArgs {
+    /// Returns the parts of a scan that consists of several.
+    pub fn parts(&self) -> &[String] {
+        if self.stack.is_empty() { &self.side_by_side } else { &self.stack }
+    }
+
+    /// Returns the HDF5 file of the scan, or what stands for those of its parts.
+    pub fn hdf5_spec(&self) -> Option<&str> {
+        let others = [&self.sinograms, &self.projections, &self.raw].into_iter().flatten().next();
+        let parts = others.is_none() && !self.parts().is_empty();
+        self.hdf5.as_deref().or(parts.then_some(PART))
+    }
 }
 
 /// Scan that is given without a flag.

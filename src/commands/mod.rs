@@ -49,7 +49,7 @@ use crate::cli::{InputArgs, InputMeasures, StepArgs};
 use crate::error::{Error, Result};
 use crate::recipe::Input;
 use crate::remark::Remark;
-use crate::source::{Hdf5Input, Hdf5Measure, InputKind, hdf5};
+use crate::source::{Hdf5Input, Hdf5Measure, InputKind, PART, hdf5};
 use crate::steps::phase_doubts;
 use crate::units::Length;
 use errors::CommandOutputError;
@@ -60,7 +60,9 @@ use std::path::Path;
 fn add_measures(input: &InputArgs, steps: &mut StepArgs, has_pixel_size: bool) -> Result<Vec<Remark>> {
     let mut remarks = Vec::new();
     let complete = steps.energy_kev.is_some() && steps.distance.is_some() && has_pixel_size;
-    if let (Some(_), Some(file), false) = (&steps.phase, &input.hdf5, complete) {
+    if let (Some(_), Some(spec), false) = (&steps.phase, input.hdf5_spec(), complete) {
+        // the first part stands for all
+        let file = input.parts().first().map_or(spec.to_owned(), |part| spec.replace(PART, part));
         let Input { kind: InputKind::Hdf5, datasets, .. } = Input::new(input)? else { return Ok(remarks) };
         // flats, darks and angles do not matter
         let scan = Hdf5Input { file: file.into(), data: datasets.data, ..Hdf5Input::default() };

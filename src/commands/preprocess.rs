@@ -14,8 +14,9 @@ use crate::recipe::{CheckedCommand, Input, Recipe, SliceGrid, Span, check_confli
 use crate::remark::Remark;
 use crate::report::{Messages, Reporter};
 use crate::sink::{AllowedContents, Dtype, Encoding, OutputLock, Pixels, SOFTWARE, SliceWriter, Target};
-use crate::source::{self, FieldMode, Stack, Stacks};
+use crate::source::{FieldMode, Stack, Stacks};
 use crate::steps::{Counts, Preparation, Scope};
+use crate::stitch;
 use rayon::prelude::*;
 use std::borrow::Cow;
 use std::ops::Range;
@@ -29,8 +30,9 @@ pub fn preprocess(args: &PreprocessArgs) -> Result<String> {
     let reporter = Reporter::of(&job.execution.messages)?;
     let target = output(args, &job)?;
     let request = job.open_request(false);
-    let stacks =
-        source::open(request, |path, flag| Stack::open_by(path, flag, request.memory, request.paths.order_by))?;
+    let stacks = stitch::open(job.stitch_request(request), |path, flag| {
+        Stack::open_by(path, flag, request.memory, request.paths.order_by)
+    })?;
     let scan = CorrectedScan::open(job, stacks, remarks, &reporter)?;
     let numbers = &scan.wanted.numbers;
     target.check_inputs(scan.job.execution.files.all().chain(scan.stacks.files()), numbers)?;

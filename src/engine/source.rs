@@ -13,8 +13,9 @@ use crate::operations::RowCorrection;
 use crate::plan::{HeldByHost, SampleShape, Scan, StackShape};
 use crate::recipe::{AngleSource, Recipe};
 use crate::report::Reporter;
-use crate::source::{self, FieldMode, InputKind, Stack, Stacks, Watch, wait};
+use crate::source::{FieldMode, InputKind, JoinedPart, Stack, Stacks, Watch, wait};
 use crate::steps::{Preparation, Scope, Steps};
+use crate::stitch;
 use crate::visible::{Shown, visible};
 use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
@@ -86,7 +87,7 @@ impl Source {
         };
         let request = job.open_request(job.recipe.scan.angles == AngleSource::Hdf5);
         let order_by = request.paths.order_by;
-        let mut stacks = source::open(request, |path, flag| match job.execution.watch {
+        let mut stacks = stitch::open(job.stitch_request(request), |path, flag| match job.execution.watch {
             None => Stack::open_by(path, flag, request.memory, order_by),
             Some(patience) => {
                 let of_angles = angles.as_ref().filter(|_| !sinograms).map(Vec::len);
@@ -242,9 +243,17 @@ impl Source {
         &self.stacks.data
     }
 
+    /// Returns the parts of which the data were joined, in the order of their places; none of a scan in one part.
+    pub fn parts(&self) -> &[JoinedPart] {
+        self.stacks.joined.as_ref().map_or(&[], |joined| &joined.parts)
+    }
+
     /// Returns the numbers of the frames that correct projections.
     pub fn field_frames(&self) -> FieldCounts {
-        let Stacks { flats, flats2, darks, .. } = &*self.stacks;
+        let Stacks { flats, flats2, darks, joined, .. } = &*self.stacks;
+        if let Some(&[flats, flats2, darks]) = joined.as_ref().map(|joined| &joined.frames) {
+            return FieldCounts { flats, flats2, darks };
+        }
         let frames = |stack: &Option<Stack>| stack.as_ref().filter(|_| flats.is_some()).map_or(0, Stack::len);
         FieldCounts { flats: frames(flats), flats2: frames(flats2), darks: frames(darks) }
     }

@@ -86,10 +86,25 @@ const RULES: &[Rule] = &[
         "only TIFF files can be waited for",
         "leave --watch out, and start when the file is complete",
     ),
+    excludes(
+        &["watch"],
+        &["stack", "side-by-side"],
+        "parts are compared before the run",
+        "leave --watch out, and start when all parts are complete",
+    ),
+    alternatives(&["stack"], &["side-by-side"], "both say how parts become one scan", ONE),
+    excludes(
+        &["sinograms"],
+        &["stack", "side-by-side"],
+        "parts are compared and corrected as projections",
+        "give --projections with {part} in its value, or HDF5 files",
+    ),
+    needs(&["z-step"], &["stack"], "the flag says how far its parts are from each other", "give both"),
+    needs(&["overlap"], &["side-by-side"], "the flag says how many bins its parts share", "give both"),
     excludes(&["quiet"], &["verbose"], CONTRADICTION, ONE),
     needs(
         &["hdf5-data", "hdf5-flats", "hdf5-darks", "hdf5-angles", "hdf5-keys"],
-        &["hdf5"],
+        &["hdf5", "stack", "side-by-side"],
         "the flag names a dataset of that file",
         "give both",
     ),
@@ -99,7 +114,12 @@ const RULES: &[Rule] = &[
         "they are the second of two sets, and flats of an HDF5 file are not mixed with others",
         "give both sets",
     ),
-    needs(&["darks"], &["flats", "hdf5"], "without flats nothing would be corrected", "give the flats, too"),
+    needs(
+        &["darks"],
+        &["flats", "hdf5", "stack", "side-by-side"],
+        "without flats nothing would be corrected",
+        "give the flats, too",
+    ),
     needs(&["extended-field"], &["center"], "the axis is not in the middle", "give --center X or --center auto"),
     needs(&["expect"], &["watch"], "the flag says how many pages are waited for", "give both"),
 ];
@@ -192,7 +212,7 @@ mod tests {
                 pairs += 1;
             }
         }
-        assert_eq!(pairs, 26);
+        assert_eq!(pairs, 31);
     }
 
     #[test]
@@ -206,13 +226,15 @@ mod tests {
             ("darks", "hdf5"),
             ("extended-field", "center"),
             ("expect", "watch"),
+            ("z-step", "stack"),
+            ("overlap", "side-by-side"),
         ] {
             let message = refused(CheckedCommand::Center, alone);
             let flag = alone.rsplit(' ').next().unwrap();
             assert!(message.starts_with(&format!("--{flag}: needs --")) && message.contains(with), "{message}");
             checked(CheckedCommand::Center, &format!("{alone} {with}")).unwrap();
         }
-        assert!(refused(CheckedCommand::Center, "darks").starts_with("--darks: needs --flats or --hdf5; "));
+        assert!(refused(CheckedCommand::Center, "darks").starts_with("--darks: needs --flats or --hdf5 or "));
     }
 
     #[test]

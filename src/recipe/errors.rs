@@ -46,6 +46,23 @@ messages! {
 }
 
 messages! {
+    /// What is wrong with flags about the parts of a scan.
+    pub(super) enum StitchingError: Usage {
+        Distance { flag: &'static str, text: String } =>
+            "{flag}: `{text}` is not a distance of parts";
+            "give auto, a number of pixels or, for --z-step, a length such as 1.2mm; or one for each pair of parts, separated \
+             by commas",
+        Count { flag: &'static str, numbers: usize, pairs: usize } =>
+            "{flag}: {numbers} numbers for {pairs} pairs of neighbouring parts"; "give one number, or one for each pair",
+        LengthOfBins => "--overlap: a length is not a number of bins"; "give the bins, or auto",
+        WithoutPart { flag: &'static str, data: String } =>
+            "--{flag}: `{data}` is the same for all parts";
+            "leave it out for HDF5 files, or write {{part}} where the name of a part belongs, as in --projections \
+             '{{part}}/proj'",
+    }
+}
+
+messages! {
     /// Why the text of a flag is not a size, a time or an angle.
     pub(super) enum QuantityError: Usage {
         NotASize { flag: String, text: String } =>

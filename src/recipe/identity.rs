@@ -94,7 +94,8 @@ mod tests {
     use crate::kernel::{Algorithm, Interpolation, Mode};
     use crate::least_squares::{Iterations, LeastSquares, ProjectionWeights, SliceMethod};
     use crate::recipe::{
-        AngleSource, Center, Input, KernelChoice, Ranges, RowFilterRecipe, Scaling, ScanRecipe, SliceGrid, Span, Values,
+        AngleSource, Center, Distance, Input, Join, KernelChoice, Ranges, RowFilterRecipe, Scaling, ScanRecipe,
+        SliceGrid, Span, Stitching, Values,
     };
     use crate::sink::{Compression, Dtype, OmeZarr};
     use crate::source::{Datasets, FieldMode, InputKind};
@@ -119,6 +120,7 @@ mod tests {
                 },
                 field_mode: FieldMode::Median,
                 binning: 2,
+                stitching: Some(Stitching { join: Join::Bins, distance: Distance::Pixels(vec![12.0]) }),
             },
             scan: ScanRecipe {
                 angles: AngleSource::Even { start: 3.0, overall: 200.0 },
@@ -244,7 +246,7 @@ mod tests {
             of::<Mode>(),
             of::<Algorithm>(),
             of::<SliceMethod>(),
-            vec!["sinograms", "file", "hdf5", "middle", "auto", "mm", "never", "auto"],
+            vec!["sinograms", "file", "hdf5", "middle", "auto", "mm", "never", "auto", "stack"],
         ];
         match value {
             Value::Bool(switch) => vec![json!(!switch)],

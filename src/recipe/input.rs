@@ -1,6 +1,7 @@
 //! Interpretation of the input.
 
 use super::errors::RecipeError;
+use super::stitching::Stitching;
 use crate::cli::InputArgs;
 use crate::error::Result;
 use crate::source::{Datasets, FieldMode, InputKind, NOTHING, RawVolume, hdf5};
@@ -10,7 +11,7 @@ use serde::{Deserialize, Serialize};
 const MAX_BINNING: usize = 64;
 
 /// Interpretation of the input. Its location is not part of it: see [`Files`](crate::execution::Files).
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct Input {
     #[serde(rename = "input-kind")]
@@ -22,6 +23,9 @@ pub struct Input {
     /// Number of bins and of rows of the detector that are averaged into one; all quantities but the axis are in binned
     /// units.
     pub binning: usize,
+    /// How the parts of a scan of several are joined.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stitching: Option<Stitching>,
 }
 
 impl Default for Input {
@@ -31,6 +35,7 @@ impl Default for Input {
             datasets: Datasets::default(),
             field_mode: FieldMode::default(),
             binning: 1,
+            stitching: None,
         }
     }
 }
@@ -66,7 +71,8 @@ impl Input {
             }
             binning => binning.unwrap_or(1),
         };
-        Ok(Input { kind, datasets, field_mode: args.field_mode.unwrap_or_default(), binning })
+        let (field_mode, stitching) = (args.field_mode.unwrap_or_default(), Stitching::new(args)?);
+        Ok(Input { kind, datasets, field_mode, binning, stitching })
     }
 
     /// Reports whether a page is a sinogram.
@@ -76,7 +82,7 @@ impl Input {
 }
 
 fn kind(args: &InputArgs) -> Result<InputKind> {
-    match (&args.sinograms, &args.projections, &args.hdf5, &args.raw) {
+    match (&args.sinograms, &args.projections, args.hdf5_spec(), &args.raw) {
         (Some(_), ..) => Ok(InputKind::Sinograms),
         (_, Some(_), ..) => Ok(InputKind::Projections),
         (.., Some(_), _) => Ok(InputKind::Hdf5),

@@ -15,7 +15,7 @@ pub(super) const MAX_PIXELS: u64 = 1 << 31;
 /// Frames of one size and sample type, however they are stored: pages of TIFF files, or parts of a dataset.
 ///
 /// Opening only reads headers. Frames may be read from several threads at once.
-pub(super) trait Frames: Debug + Send + Sync {
+pub trait Frames: Debug + Send + Sync {
     /// Returns the number of frames, above 0.
     fn count(&self) -> usize;
 

@@ -27,14 +27,15 @@ pub mod zarr;
 
 pub use binning::{Binning, StoredRows};
 pub use convert::{StoredSamples, to_f32};
+pub use frames::Frames;
 pub use hdf5::{Hdf5Contents, Hdf5Frames, Hdf5Input, Hdf5Measure, Hdf5Measures, Hdf5Scan, NOTHING};
 pub use list::{absolute_spec, list_file};
 pub use memory::{ARRAY, MemoryArray, MemoryScan};
-pub use open::{Datasets, FieldMode, InputKind, OpenRequest, StackPaths, open};
+pub use open::{Datasets, FieldMode, InputKind, OpenRequest, PART, StackPaths, open};
 pub use order::natural;
 pub use raw::{RAW_FORM, RawVolume};
 pub use stack::{FileNames, Stack};
-pub use stacks::Stacks;
+pub use stacks::{Joined, JoinedPart, Stacks};
 pub use watch::{Watch, wait};
 
 pub use crate::layout::SampleType;

@@ -58,6 +58,23 @@ pub struct StackPaths {
     pub order_by: Option<usize>,
 }
 
+/// Word in paths that stands for the part of a scan that consists of several.
+pub const PART: &str = "{part}";
+
+impl StackPaths {
+    /// Returns the paths of one part of a scan.
+    pub fn of_part(&self, part: &str) -> StackPaths {
+        let with = |path: &str| path.replace(PART, part);
+        StackPaths {
+            data: with(&self.data),
+            flats: self.flats.as_deref().map(with),
+            flats2: self.flats2.as_deref().map(with),
+            darks: self.darks.as_deref().map(with),
+            order_by: self.order_by,
+        }
+    }
+}
+
 /// Description of the inputs to be opened.
 #[derive(Clone, Copy, Debug)]
 pub struct OpenRequest<'a> {

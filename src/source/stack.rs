@@ -65,7 +65,7 @@ impl fmt::Display for FileNames {
 
 impl Stack {
     /// Creates a stack of frames; `flag` and `spec` are used in messages.
-    pub(super) fn of(flag: &str, spec: &str, frames: impl Frames + 'static) -> Stack {
+    pub fn of(flag: &str, spec: &str, frames: impl Frames + 'static) -> Stack {
         let remarks = frames.remarks().to_vec();
         Stack {
             flag: flag.to_owned(),

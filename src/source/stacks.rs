@@ -2,6 +2,8 @@
 
 use super::{Binning, Stack};
 use crate::error::Result;
+use serde::{Deserialize, Serialize};
+use std::fmt;
 use std::path::{Path, PathBuf};
 
 /// The data of a run and their fields.
@@ -18,20 +20,75 @@ pub struct Stacks {
     pub angles: Option<Vec<f64>>,
     /// Number of bytes that reading the data takes in addition to the values.
     pub held: u64,
+    /// Parts of which the data were joined, if they were: then the data are transmissions, corrected by the fields of each
+    /// part.
+    pub joined: Option<Joined>,
+}
+
+/// What is known of data that were joined from several scans.
+#[derive(Clone, Debug)]
+pub struct Joined {
+    /// True if the parts had flat fields.
+    pub has_flats: bool,
+    /// Numbers of the frames of flats, flats after the scan, and darks of all parts.
+    pub frames: [usize; 3],
+    /// Files of the fields of all parts.
+    pub files: Vec<PathBuf>,
+    /// Parts in the order of their places.
+    pub parts: Vec<JoinedPart>,
+}
+
+/// Part of a joined scan, as it is recorded.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct JoinedPart {
+    pub name: String,
+    /// True if parts are side by side, so that bins are counted in place of rows.
+    pub bins: bool,
+    /// First row or bin of the joined detector that the part covers.
+    pub first: usize,
+    /// Number of rows or bins that it covers.
+    pub count: usize,
+    /// Overlap with the part before it, in rows or bins, before it is rounded.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub overlap: Option<f64>,
+    /// Standard deviation of the overlap, where it was found from the data.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub uncertainty: Option<f64>,
+    /// Factor on the transmissions of the part, and its standard deviation.
+    pub level: f64,
+    pub level_uncertainty: f64,
+    /// Bins by which the part is shifted so that its axis is that of the first part.
+    pub shift: f64,
+}
+
+/// Describes the part in a line.
+impl fmt::Display for JoinedPart {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let JoinedPart { name, bins, first, count, overlap, uncertainty, level, level_uncertainty, shift } = self;
+        let unit = if *bins { "bins" } else { "rows" };
+        write!(f, "{name}: {unit} {first}..{}", first + count)?;
+        let Some(overlap) = overlap else { return Ok(()) };
+        write!(f, ", overlap {overlap:.2}")?;
+        if let Some(uncertainty) = uncertainty {
+            write!(f, " +- {uncertainty:.2}")?;
+        }
+        write!(f, " {unit}, level {level:.5} +- {level_uncertainty:.5}")?;
+        if *shift != 0.0 { write!(f, ", shifted by {shift:.2} bins") } else { Ok(()) }
+    }
 }
 
 impl Stacks {
     /// Creates stacks of data without fields.
     pub fn of(data: Stack) -> Stacks {
         let held = data.held();
-        Stacks { data, flats: None, flats2: None, darks: None, angles: None, held }
+        Stacks { data, flats: None, flats2: None, darks: None, angles: None, held, joined: None }
     }
 
     /// Bins the pixels of all stacks.
     ///
     /// # Errors
     /// [`Error::Usage`](crate::error::Error::Usage) when no pixels of one would remain.
-    pub(super) fn binned(self, binning: Binning) -> Result<Stacks> {
+    pub fn binned(self, binning: Binning) -> Result<Stacks> {
         let binned = |stack: Stack| stack.binned(binning);
         Ok(Stacks {
             data: binned(self.data)?,
@@ -45,6 +102,7 @@ impl Stacks {
     /// Returns the files of all stacks.
     pub fn files(&self) -> impl Iterator<Item = &Path> {
         let stacks = [Some(&self.data), self.flats.as_ref(), self.flats2.as_ref(), self.darks.as_ref()];
-        stacks.into_iter().flatten().flat_map(Stack::files).map(PathBuf::as_path)
+        let joined = self.joined.iter().flat_map(|joined| &joined.files);
+        stacks.into_iter().flatten().flat_map(Stack::files).chain(joined).map(PathBuf::as_path)
     }
 }

@@ -70,7 +70,7 @@ impl Step for Option<Air> {
         let input = &args.input;
         let transmissions = input.flats.is_some() || input.minus_log && !input.no_minus_log;
         // the contents of an HDF5 file are not known yet
-        if !transmissions && input.hdf5.is_none() {
+        if !transmissions && input.hdf5_spec().is_none() {
             return Err(StepFlagError::AirWithoutLight { flats: "--flats" }.into());
         }
         match (text.0.parse()?, &input.sinograms) {
@@ -86,7 +86,9 @@ impl Step for Option<Air> {
     fn ready(&self, data: &Data, before: &RowSteps) -> Result<Option<Ready>> {
         let Some(air) = *self else { return Ok(None) };
         let projections = &data.stacks.data;
-        if data.stacks.flats.is_none() && !data.minus_log {
+        let has_flats =
+            data.stacks.flats.is_some() || data.stacks.joined.as_ref().is_some_and(|joined| joined.has_flats);
+        if !has_flats && !data.minus_log {
             return Err(StepFlagError::AirWithoutLight { flats: "flat fields" }.into());
         }
         air.check(projections.width(), projections.height())?;

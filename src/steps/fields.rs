@@ -30,7 +30,7 @@ impl Step for FieldCorrection {
     fn parse(args: &StepFlags) -> Result<Self> {
         let Some(scale) = args.steps.dark_scale else { return Ok(FieldCorrection::default()) };
         // the contents of an HDF5 file are not known yet
-        if args.input.darks.is_none() && args.input.hdf5.is_none() {
+        if args.input.darks.is_none() && args.input.hdf5_spec().is_none() {
             return Err(StepFlagError::ScaleWithoutDarks.into());
         }
         if !(0.0..=1e6).contains(&scale) {

@@ -26,7 +26,7 @@ pub use outliers::Outliers;
 pub use phase::{Paganin, Unsharp, phase_doubts};
 pub use step::{Band, Data, DeviceSinogramStep, Ready, RowStep, RowSteps, SinogramStep, Step, StepFlags, widened};
 pub use stripes::Stripes;
-pub use tilt::{Tilt, is_searched};
+pub use tilt::{Tilt, cubic, is_searched};
 
 use crate::device::{BufferLayout, Session};
 use crate::error::Result;
@@ -120,6 +120,13 @@ impl Steps {
         self.stripes.iter().map(|method| method.layout(target, shape)).fold(BufferLayout::default(), BufferLayout::and)
     }
 
+    /// Returns the steps that are left for some stacks: those up to transmissions are done where data were joined.
+    fn left_for(&self, stacks: &Stacks) -> Steps {
+        let Some(joined) = &stacks.joined else { return self.clone() };
+        let logarithm = if self.logarithm.is_taken(joined.has_flats) { Logarithm::Always } else { Logarithm::Never };
+        Steps { outliers: None, fields: FieldCorrection::default(), logarithm, ..self.clone() }
+    }
+
     /// Returns these steps without those on sinograms.
     pub fn on_rows(&self) -> Steps {
         Steps { stripes: Vec::new(), ..self.clone() }
@@ -204,7 +211,7 @@ impl Preparation {
         stacks: &Stacks,
         scope: Scope,
     ) -> Result<Preparation> {
-        let projections = &stacks.data;
+        let (steps, projections) = (&steps.left_for(stacks), &stacks.data);
         let (bins, height) = (projections.width(), projections.height());
         let has_fields = stacks.flats.is_some();
         let minus_log = steps.logarithm.is_taken(has_fields);
@@ -215,6 +222,7 @@ impl Preparation {
         let prepared_for = PreparedFor { median: data.median, minus_log, images, projections: data.projections };
         let (mut rows, mut up_to, mut sinograms) = (RowSteps::default(), Vec::new(), Vec::new());
         if let Some((before, earlier)) = earlier.filter(|(_, earlier)| earlier.prepared_for == prepared_for) {
+            let before = before.left_for(stacks);
             up_to = earlier.up_to[..before.on_rows().in_common(steps).min(earlier.up_to.len())].to_vec();
             rows = earlier.rows.first(up_to.last().copied().unwrap_or_default());
         }
@@ -243,6 +251,20 @@ impl Preparation {
             bins,
             height,
         })
+    }
+
+    /// Prepares the steps from counts to transmissions alone, for one of several parts of a scan.
+    ///
+    /// # Errors
+    /// The errors of [`open`](Self::open).
+    pub fn to_transmissions(steps: &Steps, stacks: &Stacks, scope: Scope) -> Result<Preparation> {
+        let (outliers, fields) = (steps.outliers.clone(), steps.fields);
+        // a transmission that is missing is 1, as before -log
+        let steps = Steps { outliers, fields, logarithm: Logarithm::Always, ..Steps::default() };
+        let all = Preparation::open(&steps, stacks, scope)?;
+        let transmissions = steps.all().iter().position(|step| step.flag() == steps.fields.flag()).unwrap_or_default();
+        let rows = all.rows.first(all.up_to[transmissions]);
+        Ok(Preparation { rows, ..all })
     }
 
     /// Returns remarks to the user that are made before the data are corrected.
@@ -408,6 +430,9 @@ fn describe(steps: &Steps, data: &Data) -> Vec<(&'static str, String)> {
         if stacks.darks.is_none() {
             lines.push(("darks", "none, the dark level is 0".to_owned()));
         }
+    } else if let Some(joined) = &stacks.joined {
+        lines.extend(joined.parts.iter().map(|part| ("part", part.to_string())));
+        lines.push(("flats", if joined.has_flats { "those of each part" } else { "none" }.to_owned()));
     } else {
         lines.push(("flats", "none".to_owned()));
     }

@@ -179,7 +179,7 @@ fn interpolate(line: &mut [f32], places: &[Neighbours], rows: [&[f32]; 4]) {
 
 /// Returns the weights of the pixels at -1, 0, 1 and 2 for a position at `t`, from 0 to 1.
 #[inline(always)]
-fn cubic(t: f32) -> [f32; 4] {
+pub fn cubic(t: f32) -> [f32; 4] {
     let (t2, t3) = (t * t, t * t * t);
     [-0.5 * t3 + t2 - 0.5 * t, 1.5 * t3 - 2.5 * t2 + 1.0, -1.5 * t3 + 2.0 * t2 + 0.5 * t, 0.5 * t3 - 0.5 * t2]
 }

@@ -36,6 +36,7 @@ mod report;
 mod resolution;
 mod scans;
 mod signals;
+mod stitching;
 mod stripes;
 mod trials;
 mod tune;

@@ -13,6 +13,7 @@ mod layouts;
 mod links;
 mod nights;
 mod pages;
+mod parts;
 mod refusals;
 mod sources;
 mod stored;

@@ -7,7 +7,8 @@ use crate::files::read_numbers;
 use crate::geometry::parse_angles;
 use crate::job::Job;
 use crate::recipe::AngleSource;
-use crate::source::{self, Stack, Stacks};
+use crate::source::{Stack, Stacks};
+use crate::stitch;
 use crate::visible::Shown;
 use std::sync::atomic::AtomicBool;
 
@@ -21,8 +22,9 @@ pub fn read_scan(flags: &[ArrayFlag]) -> Result<Stacks> {
     };
     let job = Job::in_memory(&args)?;
     let request = job.open_request(job.recipe.scan.angles == AngleSource::Hdf5);
-    let mut stacks =
-        source::open(request, |path, flag| Stack::open_by(path, flag, request.memory, request.paths.order_by))?;
+    let mut stacks = stitch::open(job.stitch_request(request), |path, flag| {
+        Stack::open_by(path, flag, request.memory, request.paths.order_by)
+    })?;
     if let Some(file) = &job.execution.files.angles {
         let text = read_numbers(file, "--angles", &AtomicBool::new(false))?;
         stacks.angles = Some(parse_angles(&text, &format!("--angles {}", file.shown()))?.0);

@@ -20,6 +20,9 @@ messages! {
         NamesOneScan { flag: &'static str, value: String } =>
             "--{flag}: names one scan";
             "give scans without a flag, as in fbp batch {value}, or in a table with the column {flag}",
+        Parts { flag: &'static str } =>
+            "--{flag}: joins the parts of one scan, and here every scan is one";
+            "give each joined scan to fbp reconstruct",
         SaveConfig =>
             "--save-config: does not go with several scans";
             "leave it out, as the record beside every output, such as fbp-run.toml, is a run file",

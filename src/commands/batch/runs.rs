@@ -158,6 +158,10 @@ fn refuse_inputs(flags: &ReconstructArgs) -> Result<()> {
     if let Some((flag, value)) = INPUTS.into_iter().zip(given).find_map(|(flag, value)| Some((flag, value.as_ref()?))) {
         return Err(BatchFlagError::NamesOneScan { flag, value: excerpt(value).into() }.into());
     }
+    if !input.parts().is_empty() {
+        let flag = if input.stack.is_empty() { "side-by-side" } else { "stack" };
+        return Err(BatchFlagError::Parts { flag }.into());
+    }
     if flags.save_config.is_some() {
         return Err(BatchFlagError::SaveConfig.into());
     }

@@ -185,6 +185,7 @@ impl Reconstruction<'_> {
             devices: &devices,
             geometry: &scan.geometry,
             files: source.stack().file_names(),
+            parts: source.parts(),
             axis,
             slices: scan.slices.len() - kept.len(),
             updates: scan.geometry.roi.pixels() as f64 * scan.geometry.projections() as f64,

@@ -17,7 +17,7 @@ use crate::remark::Doubt;
 use crate::report::Reporter;
 use crate::resolution::Resolution;
 use crate::sink::{OutputLock, SliceStamp, Target};
-use crate::source::{FileNames, absolute_spec};
+use crate::source::{FileNames, JoinedPart, PART, absolute_spec};
 use crate::steps::ClampedCounts;
 use rustix::system::uname;
 use serde::{Deserialize, Serialize};
@@ -153,6 +153,9 @@ pub(in crate::commands) struct ScanRecord {
     /// Numbers of the frames that correct projections; absent in records of earlier versions.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub fields: Option<FieldCounts>,
+    /// Parts of which the scan was joined.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub parts: Vec<JoinedPart>,
     /// Number of bins of the rows that are filtered.
     pub bins: usize,
     /// Angles of the first and the last projection in degrees.
@@ -208,6 +211,7 @@ impl ScanRecord {
             projections: geometry.projections(),
             files: Some(source.stack().file_names()),
             fields: Some(source.field_frames()),
+            parts: source.parts().to_vec(),
             bins: geometry.bins,
             angles: ends.map(|angle| angle.copied().unwrap_or_default()),
             axis: axis.clone(),
@@ -486,10 +490,16 @@ fn repeatable(flags: &ReconstructArgs, job: &Job, center: f64) -> Result<Reconst
         true => Ok(path.to_owned()),
         false => absolute(path).map_err(|e| Error::output(path, e)),
     };
+    let absolute_of = |spec: &str| absolute_spec(spec).map_err(|e| Error::output(Path::new(spec), e));
     let spec = |spec: &Option<String>| -> Result<Option<String>> {
-        let absolute = |spec: &str| absolute_spec(spec).map_err(|e| Error::output(Path::new(spec), e));
-        spec.as_deref().map(absolute).transpose()
+        // the parts are absolute where a part belongs
+        let of_parts = |spec: &&str| spec.contains(PART) && !flags.input.parts().is_empty();
+        match spec.as_deref().filter(of_parts) {
+            Some(spec) => Ok(Some(spec.to_owned())),
+            None => spec.as_deref().map(absolute_of).transpose(),
+        }
     };
+    let parts = |parts: &[String]| parts.iter().map(|part| absolute_of(part)).collect::<Result<Vec<_>>>();
     let file = |file: &Option<PathBuf>| file.as_deref().map(path).transpose();
     let args = flags.clone();
     let of_file = job.execution.files.weights.is_some();
@@ -499,6 +509,8 @@ fn repeatable(flags: &ReconstructArgs, job: &Job, center: f64) -> Result<Reconst
             projections: spec(&args.input.projections)?,
             hdf5: spec(&args.input.hdf5)?,
             raw: spec(&args.input.raw)?,
+            stack: parts(&args.input.stack)?,
+            side_by_side: parts(&args.input.side_by_side)?,
             flats: spec(&args.input.flats)?,
             flats2: spec(&args.input.flats2)?,
             darks: spec(&args.input.darks)?,

@@ -14,7 +14,7 @@ use crate::remark::{Doubt, DoubtKind, Remark};
 use crate::report::Reporter;
 use crate::resolution::Resolution;
 use crate::sink::Dtype;
-use crate::source::FileNames;
+use crate::source::{FileNames, JoinedPart};
 use crate::steps::Repairs;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
@@ -27,6 +27,8 @@ pub(super) struct Summary<'a> {
     pub geometry: &'a Geometry,
     /// Names of the files of projections or sinograms.
     pub files: FileNames,
+    /// Parts of which the scan was joined.
+    pub parts: &'a [JoinedPart],
     pub axis: Axis,
     /// Number of slices that were computed.
     pub slices: usize,
@@ -221,6 +223,7 @@ impl<'a> Summary<'a> {
                 "seconds": seconds,
             })).collect::<Vec<_>>(),
             "files": self.files,
+            "parts": self.parts,
             "projections": self.geometry.projections(),
             "center": self.axis,
             "self_test": first.self_test,

@@ -159,6 +159,7 @@ fn stacks(scan: ScanParts) -> Result<Stacks> {
         darks: field(scan.darks, "--hdf5 darks")?,
         angles: scan.angles.map(|angles| angles.degrees),
         held: 0,
+        joined: None,
     })
 }
 
