@@ -1,6 +1,7 @@
 //! The plan of a run on one device.
 
 use super::kernel_choice::choose;
+use super::lamino::{self, LaminoPlan};
 use super::request::{Bytes, OnDevice, Pieces, Request};
 use super::sizes::{Chunks, Kept, Sizes};
 use super::solver_memory::SolverMemory;
@@ -44,6 +45,8 @@ pub struct Plan {
     pub host_bytes: u64,
     /// Memory of least squares, if these find the slices.
     pub solver: Option<SolverMemory>,
+    /// How slices about an inclined axis are computed, if the axis is inclined.
+    pub lamino: Option<LaminoPlan>,
     /// Notes for the user, such as why something else than the profile's first choice is done.
     pub notes: Vec<String>,
 }
@@ -63,6 +66,9 @@ impl Plan {
     /// [`Error::Usage`] when the host's memory does not hold a slice, [`Error::Device`] when the device's holds no part of
     /// a pass, [`Error::NoCorrectKernel`] when no kernel is left.
     pub fn new(request: &Request) -> Result<Plan> {
+        if let Some(inclined) = request.scan.lamino {
+            return lamino::plan(request, inclined);
+        }
         let asked = request.recipe.kernel.slices_per_pass.is_some();
         let largest = SLICE_MODES[SLICE_MODES.len() - 1] as usize;
         let run_slices = request.scan.run_slices.len();
@@ -130,6 +136,7 @@ impl Plan {
             device_bytes: sizes.buffers(cut, there),
             host_bytes,
             solver: sizes.solver.clone(),
+            lamino: None,
             spec: chosen.spec.clone(),
             notes,
         };
