@@ -95,21 +95,15 @@ impl Engine {
             let of_row = part.len() * stage.bins;
             let stored = part.len() * (stage.bins + 2 * GUARD);
             for row in 0..needed.len() {
-                let batch = RowBatch {
-                    rows: input,
-                    first: row * of_row,
-                    valid: 1,
-                    projections: part.clone(),
-                    phases: None,
-                };
+                let batch =
+                    RowBatch { rows: input, first: row * of_row, valid: 1, projections: part.clone(), phases: None };
                 let Filtered { events, host } = kernels.filter.run(session, &batch, &mut kernels.sinogram)?;
                 filter.extend(events);
                 on_host += host.as_secs_f64();
                 let (from, to) = ((&kernels.sinogram.buffer, 0), (&stage.filtered, 4 * row * stored));
                 filter.push(session.copy_between(&session.queue, from, to, 4 * stored, "filtered rows")?);
             }
-            let filtered =
-                LaminoRows { values: &stage.filtered, rows: needed.clone(), projections: part.clone() };
+            let filtered = LaminoRows { values: &stage.filtered, rows: needed.clone(), projections: part.clone() };
             let kernel = stage.projector.run(session, &filtered, &output.values, which.len())?;
             session.wait_for(&kernel)?;
             let (filter, back_projection) = (seconds(&filter), seconds(&[kernel]));

@@ -111,7 +111,12 @@ impl PlannedFor {
     fn new(job: &Job, scan: &Scan) -> PlannedFor {
         // an extended field is as wide as the axis is off the middle
         let geometry = &scan.geometry;
-        PlannedFor { recipe: without_scan(&job.recipe), bins: geometry.bins, angles: geometry.angles.clone(), lamino: scan.lamino }
+        PlannedFor {
+            recipe: without_scan(&job.recipe),
+            bins: geometry.bins,
+            angles: geometry.angles.clone(),
+            lamino: scan.lamino,
+        }
     }
 
     /// Reports whether what was planned for another job suits this one, too: steps of the host are no part of it.

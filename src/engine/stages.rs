@@ -5,10 +5,10 @@
 //! reader fills the free buffers of the device that a chunk goes to; the writer gives back what it has written. A stage
 //! whose neighbour has ended stops without an error; the first stage that failed reports it.
 
-use super::seconds::DeviceSeconds;
 use super::devices::ReadyDevice;
 use super::errors::LostDeviceWarning;
 use super::run::{Run, joined, panicked, threads};
+use super::seconds::DeviceSeconds;
 use super::transfer::{DeviceChannels, LeaveOnDrop, ReadPiece, transfer_of};
 use super::work::Work;
 use super::writing::{Written, write};

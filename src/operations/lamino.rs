@@ -6,9 +6,7 @@ use crate::error::{Error, Result};
 use crate::facts::DeviceFacts;
 use crate::fault;
 use crate::geometry::{Geometry, Lamino, LaminoTables, Offset};
-use crate::kernel::{
-    COMMON, ClFile, Defines, GUARD, KernelSource, LaunchShape, assemble, cl_file, power_of_two_group,
-};
+use crate::kernel::{COMMON, ClFile, Defines, GUARD, KernelSource, LaunchShape, assemble, cl_file, power_of_two_group};
 use opencl3::event::Event;
 use opencl3::kernel::Kernel;
 use opencl3::memory::Buffer;
