@@ -1,7 +1,7 @@
 //! Laminography: slices about an inclined axis against the definition in `f64`, against known answers, and against
 //! tomography.
 
-use crate::support::cli::{Lab, Pages, difference};
+use crate::support::cli::{Lab, Pages, farthest};
 use crate::support::reference::{Pad, filter, padded, relative_rms};
 use fbp::check::LaminoTest;
 use fbp::device::{DeviceList, Session, find};
@@ -162,7 +162,7 @@ fn slices_are_those_of_the_definition() {
 /// value cos(phi) at its centre.
 #[test]
 fn blobs_are_where_they_are_with_the_value_of_the_seen_frequencies() {
-    let (sigma, place) = (2.5, [9.0, -6.0, 3.0]);
+    let (sigma, place) = (4.0, [9.0, -6.0, 3.0]);
     for degrees in [20.0, 35.0] {
         let scan = Tilted { bins: 61, rows: 61, projections: 120, center: 30.0, degrees };
         let lab = Lab::new();
@@ -179,7 +179,7 @@ fn blobs_are_where_they_are_with_the_value_of_the_seen_frequencies() {
         assert_eq!([i % 61, i / 61, z + 20], [39, 36, 33], "{degrees}");
         let expected = cos_sin_degrees(degrees).0;
         println!("{degrees}: {peak} for {expected}");
-        assert!((f64::from(peak) - expected).abs() < 0.02 * expected, "{degrees}: {peak} for {expected}");
+        assert!((f64::from(peak) - expected).abs() < 0.03 * expected, "{degrees}: {peak} for {expected}");
         // the other sign is no reconstruction
         let wrong = lab.slices(&format!("{} --slab 20..46", Tilted { degrees: -degrees, ..scan }.flags()), "w");
         let highest = wrong.pages.iter().flatten().copied().fold(0.0, f32::max);
@@ -197,10 +197,7 @@ fn an_upright_axis_is_tomography() {
     assert_eq!(lab.read("zero"), tomography);
     // by the kernel for inclined axes
     let nearly = lab.slices(&format!("{plain} --lamino-angle 1e-6 --slab 4..19"), "nearly");
-    for (a, b) in nearly.pages.iter().zip(&tomography.pages) {
-        let largest = b.iter().fold(0f32, |most, v| most.max(v.abs()));
-        assert!(difference(a, b) < 1e-5 * f64::from(largest), "{}", difference(a, b));
-    }
+    assert!(farthest(&nearly, &tomography) < 2e-5, "{:e}", farthest(&nearly, &tomography));
 }
 
 #[test]
@@ -214,28 +211,24 @@ fn slices_do_not_depend_on_memory_shards_and_devices() {
         let slices = |files: Vec<(String, Vec<u8>)>| files.into_iter().filter(|(name, _)| name.ends_with(".tif"));
         assert!(slices(lab.bytes(output)).eq(slices(all.clone())), "{output}");
     };
-    for (number, (memory, chunks, parts)) in
-        [("900K", "of 23 slices", true), ("200K", "of 8 slices", true), ("60K", "of 1 slices", true)]
-            .into_iter()
-            .enumerate()
-    {
+    for (memory, chunk) in [("500K", 23), ("210K", 8), ("60K", 1)] {
         let (plan, _) = lab.ok(&format!("{flags} --device-memory {memory} --dry-run"));
-        assert!(plan.contains(chunks) && plan.contains("added up") == parts, "{memory}: {plan}");
-        lab.ok(&format!("{flags} --device-memory {memory} --output m{number}"));
-        same(&format!("m{number}"));
+        assert!(plan.contains(&format!(" of {chunk} slices, ")) && plan.contains("added up"), "{memory}: {plan}");
+        lab.ok(&format!("{flags} --device-memory {memory} --output {memory}"));
+        same(memory);
     }
     for shard in ["0/3", "2/3", "1/3"] {
         lab.ok(&format!("{flags} --shard {shard} --output shards"));
     }
     same("shards");
-    lab.ok(&format!("{} --device-memory 200K --output both", flags.replace("--device cpu", "--device cpu/2")));
+    lab.ok(&format!("{} --device-memory 210K --output both", flags.replace("--device cpu", "--device cpu/2")));
     same("both");
     // slices that are left are far apart
-    lab.ok(&format!("{flags} --device-memory 200K --output again"));
+    lab.ok(&format!("{flags} --device-memory 210K --output again"));
     for slice in [2, 3, 13, 24] {
         std::fs::remove_file(lab.path(format!("again/slice_{slice:05}.tif"))).unwrap();
     }
-    lab.ok(&format!("{flags} --device-memory 200K --resume --output again"));
+    lab.ok(&format!("{flags} --device-memory 210K --resume --output again"));
     same("again");
 }
 
