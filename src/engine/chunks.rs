@@ -124,10 +124,10 @@ pub(super) struct SliceBuffers {
 pub(super) struct ChunkKernels {
     encoder: Option<SliceEncoder>,
     counter: Option<SliceCounter>,
-    pub(super) filter: RowStage,
+    filter: RowStage,
     /// Parts of the first band, then those of the next, and so on; a single one if everything is done at once.
     steps: Vec<BandPart>,
-    pub(super) sinogram: SinogramStore,
+    sinogram: SinogramStore,
     group: usize,
     /// Finds slices in place of filter and back projection.
     solver: Option<SolverStage>,
@@ -174,7 +174,8 @@ impl Engine {
         session.forget_allocations();
         let geometry = setup.geometry;
         let spec = setup.spec;
-        let lamino = setup.lamino.map(|plan| LaminoStage::new(&session, setup, plan)).transpose()?;
+        let with = |plan| LaminoStage::new(&session, geometry, (setup.cut, setup.chunk), plan);
+        let lamino = setup.lamino.map(with).transpose()?;
         let (bins, projections, roi, cut) = (geometry.bins, geometry.projections(), geometry.roi, setup.cut);
         let values = scaled_spectrum(setup.filter, setup.cutoff, setup.rows.length);
         // weights relative to pi / P: exactly 1 when all are the same
@@ -386,6 +387,23 @@ impl Engine {
         Ok(seconds)
     }
 
+    /// Reconstructs the slices of these numbers about an inclined axis, from the rows of the detector that they need; see
+    /// [`LaminoStage::run`].
+    pub(super) fn reconstruct_inclined(
+        &mut self,
+        which: &[usize],
+        rows: &[f32],
+        slices: &mut [f32],
+    ) -> Result<DeviceSeconds> {
+        let Engine { session, kernels: ChunkKernels { filter, sinogram, .. }, lamino, inputs, outputs, .. } = self;
+        match (lamino, inputs.first_mut(), outputs.first()) {
+            (Some(stage), Some(input), Some(output)) => {
+                stage.run(session, (filter, sinogram), (input, &output.values), which, rows, slices)
+            }
+            _ => Err(no_buffer()),
+        }
+    }
+
     /// Computes one slice `[y][x]` as a run does, before it is finished, without counting replaced values.
     ///
     /// # Errors
@@ -566,7 +584,7 @@ const SLOWEST_CLOCK: f64 = 1e-3;
 
 /// Returns where the values `within` each of `count` slices of `slice` values are: their first position on the device,
 /// where only they are stored, and their range on the host, where whole slices are.
-pub(super) fn places(count: usize, slice: usize, within: Range<usize>) -> impl Iterator<Item = (usize, Range<usize>)> {
+fn places(count: usize, slice: usize, within: Range<usize>) -> impl Iterator<Item = (usize, Range<usize>)> {
     let contiguous = within.len() == slice;
     let length = if contiguous { count * slice } else { within.len() };
     (0..if contiguous { 1 } else { count }).map(move |number| {

@@ -1,11 +1,10 @@
 //! Slices about an inclined axis on one device: rows in, slices out, in parts of the projections.
 
-use super::chunks::{Engine, Setup, no_buffer, places};
 use super::seconds::{DeviceSeconds, seconds};
-use crate::device::{Resources, Session};
+use crate::device::{Resources, Session, SinogramStore};
 use crate::error::{Error, Result};
-use crate::fft::{Filtered, RowBatch};
-use crate::geometry::Lamino;
+use crate::fft::{Filtered, RowBatch, RowStage};
+use crate::geometry::{Cut, Geometry, Lamino};
 use crate::kernel::{GUARD, KernelSource};
 use crate::operations::{LaminoProjector, LaminoRows};
 use crate::plan::LaminoPlan;
@@ -26,11 +25,18 @@ pub(super) struct LaminoStage {
     /// Largest number of rows of the detector that a chunk needs.
     pub rows: usize,
     bins: usize,
+    /// Largest number of slices of a chunk.
+    chunk: usize,
 }
 
 impl LaminoStage {
-    pub fn new(session: &Session, setup: &Setup, plan: &LaminoPlan) -> Result<LaminoStage> {
-        let Setup { geometry, cut, chunk, .. } = *setup;
+    /// Builds the kernel and allocates memory for chunks of at most `chunk` slices.
+    pub fn new(
+        session: &Session,
+        geometry: &Geometry,
+        (cut, chunk): (Cut, usize),
+        plan: &LaminoPlan,
+    ) -> Result<LaminoStage> {
         let values = plan.rows * cut.projections * (geometry.bins + 2 * GUARD);
         Ok(LaminoStage {
             lamino: plan.lamino,
@@ -40,6 +46,7 @@ impl LaminoStage {
             chunks_on_host: plan.chunks_on_host,
             rows: plan.rows,
             bins: geometry.bins,
+            chunk,
         })
     }
 
@@ -55,67 +62,63 @@ impl LaminoStage {
     pub fn rows_of(&self, slices: &[usize]) -> Range<usize> {
         self.lamino.rows_of(slices)
     }
-}
 
-impl Engine {
     /// Reconstructs the slices of these numbers, `[slice][y][x]`, from the corrected rows of the detector that they need,
-    /// `[row][projection][bin]`.
+    /// `[row][projection][bin]`, with buffers for a part of the rows and for the slices.
     ///
     /// A slice's bits do not depend on the others, nor on the parts of the projections.
     ///
     /// # Errors
     /// Errors of the device, and [`Error::Internal`] for a chunk that does not fit the plan.
-    pub(super) fn reconstruct_inclined(
+    pub fn run(
         &mut self,
+        session: &Session,
+        (filter, sinogram): (&mut RowStage, &mut SinogramStore),
+        (input, output): (&mut Buffer<f32>, &Buffer<f32>),
         which: &[usize],
         rows: &[f32],
         slices: &mut [f32],
     ) -> Result<DeviceSeconds> {
-        let Engine { session, kernels, lamino, inputs, outputs, shape, .. } = self;
-        let (Some(stage), Some(input), Some(output)) = (lamino, inputs.first_mut(), outputs.first()) else {
-            return Err(no_buffer());
-        };
-        let needed = stage.rows_of(which);
-        let fits = which.len() <= shape.chunk && needed.len() <= stage.rows;
-        if !fits || rows.len() != needed.len() * shape.in_slice || slices.len() != which.len() * shape.out_slice {
-            let (count, chunk) = (which.len(), shape.chunk);
+        let needed = self.rows_of(which);
+        let in_row = self.parts.last().map_or(0, |last| last.end) * self.bins;
+        if which.len() > self.chunk || needed.len() > self.rows || rows.len() != needed.len() * in_row {
+            let (count, chunk) = (which.len(), self.chunk);
             return Err(Error::Internal(format!("{count} slices of {needed:?} do not fit the plan of {chunk}")));
         }
-        stage.projector.choose(session, which)?;
+        self.projector.choose(session, which)?;
         let mut total = DeviceSeconds::default();
-        for part in &stage.parts {
+        for part in &self.parts {
             let start = Instant::now();
-            let of_row = part.start * stage.bins..part.end * stage.bins;
-            for (place, piece) in places(needed.len(), shape.in_slice, of_row) {
-                session.upload(input, place, &rows[piece], "sinograms")?;
+            let within = part.start * self.bins..part.end * self.bins;
+            for (number, row) in rows.chunks_exact(in_row).enumerate() {
+                session.upload(input, number * within.len(), &row[within.clone()], "sinograms")?;
             }
             total.upload += start.elapsed().as_secs_f64();
             let began = Instant::now();
-            let (mut filter, mut on_host) = (Vec::new(), 0.0);
-            let of_row = part.len() * stage.bins;
-            let stored = part.len() * (stage.bins + 2 * GUARD);
+            let (mut events, mut on_host) = (Vec::new(), 0.0);
+            let stored = part.len() * (self.bins + 2 * GUARD);
             for row in 0..needed.len() {
-                let batch =
-                    RowBatch { rows: input, first: row * of_row, valid: 1, projections: part.clone(), phases: None };
-                let Filtered { events, host } = kernels.filter.run(session, &batch, &mut kernels.sinogram)?;
-                filter.extend(events);
+                let first = row * within.len();
+                let batch = RowBatch { rows: input, first, valid: 1, projections: part.clone(), phases: None };
+                let Filtered { events: commands, host } = filter.run(session, &batch, sinogram)?;
+                events.extend(commands);
                 on_host += host.as_secs_f64();
-                let (from, to) = ((&kernels.sinogram.buffer, 0), (&stage.filtered, 4 * row * stored));
-                filter.push(session.copy_between(&session.queue, from, to, 4 * stored, "filtered rows")?);
+                let (from, to) = ((&sinogram.buffer, 0), (&self.filtered, 4 * row * stored));
+                events.push(session.copy_between(&session.queue, from, to, 4 * stored, "filtered rows")?);
             }
-            let filtered = LaminoRows { values: &stage.filtered, rows: needed.clone(), projections: part.clone() };
-            let kernel = stage.projector.run(session, &filtered, &output.values, which.len())?;
+            let filtered = LaminoRows { values: &self.filtered, rows: needed.clone(), projections: part.clone() };
+            let kernel = self.projector.run(session, &filtered, output, which.len())?;
             session.wait_for(&kernel)?;
-            let (filter, back_projection) = (seconds(&filter), seconds(&[kernel]));
+            let (filtering, back_projection) = (seconds(&events), seconds(&[kernel]));
+            total.filter += filtering + on_host;
             // there are drivers whose clock stands still
-            total.filter += if filter > 0.0 { filter + on_host } else { on_host };
             total.back_projection += match back_projection > 0.0 {
                 true => back_projection,
                 false => (began.elapsed().as_secs_f64() - on_host).max(0.0),
             };
         }
         let start = Instant::now();
-        session.download(&output.values, 0, slices, "slices")?;
+        session.download(output, 0, slices, "slices")?;
         total.download += start.elapsed().as_secs_f64();
         Ok(total)
     }
