@@ -2,13 +2,12 @@
 //! holds, and projections are on the device in parts.
 
 use super::errors::{NoKernelError, PlanDeviceError, PlanFlagError};
-use super::planning::Plan;
-use super::request::{Bytes, PIECES, Pieces, Request, largest, sum};
+use super::request::{Bytes, PIECES, Request, largest, sum};
 use crate::device::{SinogramStore, sinogram_bytes};
 use crate::error::Result;
 use crate::facts::DeviceKind;
 use crate::fft::{RowStageForm, row_layout};
-use crate::geometry::{Cut, Lamino};
+use crate::geometry::Lamino;
 use crate::kernel::{
     Algorithm, GUARD, Interpolation, KernelSpec, Mode, Offer, Parameters, Problem, RowFilter, StepBackends, Texel,
 };
@@ -41,11 +40,25 @@ struct LaminoSizes<'a> {
     host: u64,
 }
 
-/// Plans a run about an inclined axis.
+/// The kernels, chunks and memory of a run about an inclined axis.
+pub(super) struct InclinedChunks {
+    /// A kernel that reads rows as they are filtered here.
+    pub spec: KernelSpec,
+    pub filter: RowFilter,
+    pub plan: LaminoPlan,
+    /// Number of slices of a chunk.
+    pub chunk: usize,
+    /// Number of projections that are on the device at a time.
+    pub projections: usize,
+    pub device_bytes: Vec<Bytes>,
+    pub host_bytes: u64,
+}
+
+/// Divides a run about an inclined axis into chunks.
 ///
 /// # Errors
-/// Those of [`Plan::new`].
-pub(super) fn plan(request: &Request, lamino: Lamino) -> Result<Plan> {
+/// Those of [`Plan::new`](super::Plan::new).
+pub(super) fn inclined_chunks(request: &Request, lamino: Lamino) -> Result<InclinedChunks> {
     let Request { scan, choice, facts, memory, .. } = *request;
     if let Some(refused) = request.avoid.refused.first() {
         let (device, driver, why) = (facts.name.clone(), facts.driver.clone(), refused.why.clone());
@@ -62,26 +75,14 @@ pub(super) fn plan(request: &Request, lamino: Lamino) -> Result<Plan> {
     let host = request.left_on_host(StepBackends::HOST)?;
     let sizes = LaminoSizes { request, lamino, spec, filter, all, host };
     let (chunk, projections) = sizes.fitting()?;
-    let chunks_on_host = sizes.chunks_on_host(chunk);
-    Ok(Plan {
-        profile: choice.profile.clone(),
-        profile_reason: choice.reason.clone(),
-        rows: filter,
-        steps: StepBackends::HOST,
-        stripes_at_once: 1,
-        counts_values: false,
+    Ok(InclinedChunks {
+        filter,
+        plan: LaminoPlan { lamino, rows: sizes.rows(chunk), chunks_on_host: sizes.chunks_on_host(chunk) },
         chunk,
-        sets: 1,
-        ahead: 0,
-        cut: Cut { projections, rows: geometry.roi.height },
-        pieces: Pieces { read: chunk, written: chunk },
-        blocks: None,
+        projections,
         device_bytes: sizes.on_device(chunk, projections)?,
         host_bytes: sizes.on_host(chunk),
-        solver: None,
-        lamino: Some(LaminoPlan { lamino, rows: sizes.rows(chunk), chunks_on_host }),
         spec: sizes.spec,
-        notes: Vec::new(),
     })
 }
 
