@@ -192,11 +192,11 @@ fn an_upright_axis_is_tomography() {
     let (lab, scan) = (Lab::new(), Tilted { degrees: 0.0, ..SCAN });
     lab.write("p", "p", &scan.ellipsoids());
     let plain = "--projections p --overall-angle 360 --center 18.3";
-    let tomography = lab.slices(&format!("{plain} --rows 4..19"), "plain");
-    lab.ok(&format!("reconstruct {plain} --lamino-angle 0 --rows 4..19 --output zero"));
+    let tomography = lab.slices(&format!("{plain} --rows 8..18"), "plain");
+    lab.ok(&format!("reconstruct {plain} --lamino-angle 0 --rows 8..18 --output zero"));
     assert_eq!(lab.read("zero"), tomography);
     // by the kernel for inclined axes
-    let nearly = lab.slices(&format!("{plain} --lamino-angle 1e-6 --slab 4..19"), "nearly");
+    let nearly = lab.slices(&format!("{plain} --lamino-angle 1e-6 --slab 8..18"), "nearly");
     assert!(farthest(&nearly, &tomography) < 2e-5, "{:e}", farthest(&nearly, &tomography));
 }
 
@@ -206,11 +206,8 @@ fn slices_do_not_depend_on_memory_shards_and_devices() {
     lab.write("p", "p", &SCAN.ellipsoids());
     let flags = format!("reconstruct {} --slab 2..25 --device cpu", SCAN.flags());
     lab.ok(&format!("{flags} --output all"));
-    let all = lab.bytes("all");
-    let same = |output: &str| {
-        let slices = |files: Vec<(String, Vec<u8>)>| files.into_iter().filter(|(name, _)| name.ends_with(".tif"));
-        assert!(slices(lab.bytes(output)).eq(slices(all.clone())), "{output}");
-    };
+    let all = lab.read("all");
+    let same = |output: &str| assert!(lab.read(output) == all, "{output}");
     for (memory, chunk) in [("500K", 23), ("210K", 8), ("60K", 1)] {
         let (plan, _) = lab.ok(&format!("{flags} --device-memory {memory} --dry-run"));
         assert!(plan.contains(&format!(" of {chunk} slices, ")) && plan.contains("added up"), "{memory}: {plan}");
@@ -287,7 +284,8 @@ fn other_commands_and_outputs_know_inclined_axes() {
     assert!(lab.read_text("r.html").contains("27"));
     let vary = flags.replace(" --lamino-angle 27", "");
     lab.ok(&format!("trials {vary} --vary lamino-angle=26,27 --output t"));
-    let files = lab.files("t");
-    println!("{files:?}");
-    assert_eq!(plain.pages.len(), 4);
+    let trials = lab.read("t");
+    // of the middle row, by both angles
+    assert_eq!(trials.pages.len(), 2);
+    assert_eq!(trials.pages[1], plain.pages[2]);
 }
