@@ -166,7 +166,10 @@ impl Execution {
                 weights: args.weights.clone().filter(|_| weights == ProjectionWeights::File),
                 ..Files::new(&args.input, &args.scan)
             },
-            rows: text(&args.rows).map(|t| Span::parse(&t, "--rows")).transpose()?,
+            rows: match (text(&args.rows), text(&args.slab)) {
+                (_, Some(slab)) => Some(Span::parse(&slab, "--slab")?),
+                (rows, None) => rows.map(|rows| Span::parse(&rows, "--rows")).transpose()?,
+            },
             shard,
             devices: text(&args.device).map(|t| DeviceList::parse(&t)).transpose()?.unwrap_or_default(),
             skip_self_test: args.no_self_test,

@@ -2,12 +2,14 @@
 //! same tests.
 
 mod kernel;
+mod lamino;
 mod least_squares;
 mod reference;
 mod steps;
 mod values;
 
 pub use kernel::{Checked, Checker, KernelTest};
+pub use lamino::LaminoTest;
 pub use reference::Reference;
 pub use steps::{DeviceSteps, StepCheck, StepError, TestShape};
 

@@ -40,6 +40,10 @@ pub struct PhantomArgs {
     /// Angle of the first projection in degrees
     #[arg(long, default_value_t = 0.0, allow_hyphen_values = true)]
     pub start_angle: f64,
+    /// Laminography: a flat phantom of ellipsoids about an axis that is inclined by this many degrees; the detector has as
+    /// many rows as there are slices
+    #[arg(long, value_name = "DEG", allow_hyphen_values = true)]
+    pub lamino_angle: Option<f64>,
     /// File with one angle in degrees per line, one line for each of --projections
     #[arg(long, value_name = "FILE")]
     pub angles: Option<PathBuf>,

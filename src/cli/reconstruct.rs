@@ -41,9 +41,17 @@ pub struct ReconstructArgs {
     #[arg(long, help_heading = "Geometry")]
     #[serde(skip_serializing_if = "Not::not")]
     pub extended_field: bool,
+    /// Laminography: inclination of the rotation axis in degrees, 0 if it is upright to the beam, as for tomography
+    /// [default: 0]
+    #[arg(long, value_name = "DEG", allow_hyphen_values = true, help_heading = "Geometry")]
+    pub lamino_angle: Option<f64>,
     /// Slices to reconstruct: A..B (B excluded), A..=B or A..B:STEP [default: all]
     #[arg(long, value_name = "RANGE", help_heading = "Geometry")]
     pub rows: Option<Text>,
+    /// Slices to reconstruct with --lamino-angle, in pixels along the axis, of which the middle one is seen in the middle of
+    /// the detector: A..B (B excluded), A..=B or A..B:STEP [default: as many as the detector has rows]
+    #[arg(long, value_name = "RANGE", help_heading = "Geometry")]
+    pub slab: Option<Text>,
     /// Region of each slice, in pixels of the full slice
     #[arg(long, value_name = "X,Y,W,H", help_heading = "Geometry")]
     pub roi: Option<Text>,

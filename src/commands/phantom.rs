@@ -7,7 +7,7 @@ use crate::error::{Error, Result};
 use crate::files::{InputSet, OutputFile, OutputKind, read_numbers};
 use crate::geometry::{default_axis, even_angles, parse_angles};
 use crate::numbers::brief;
-use crate::phantom::{Detector, Kind, PageLayout, Phantom, add_gaussian, row_rng};
+use crate::phantom::{Detector, FlatPhantom, Kind, PageLayout, Phantom, add_gaussian, row_rng};
 use crate::report::{ProgressKind, Reporter};
 use crate::sink::{AllowedContents, Dtype, Encoding, OutputLock, SOFTWARE, SliceWriter, Target, write_image};
 use crate::visible::Shown;
@@ -77,6 +77,8 @@ struct SimulatedScan<'a> {
     /// Angle of each projection in degrees.
     angles: Vec<f64>,
     phantoms: Vec<Phantom>,
+    /// The phantom whose axis is inclined by an angle in degrees; `phantoms` are its sections.
+    inclined: Option<(FlatPhantom, f64)>,
     /// True if pages are sinograms rather than projections.
     sinograms: bool,
 }
@@ -101,12 +103,17 @@ impl<'a> SimulatedScan<'a> {
             Some(_) => args.scale * 2.0 / Phantom::new(kind, size).densest_ray(),
             None => args.scale,
         };
-        let phantoms = (0..slices).map(|slice| Phantom::for_slice(kind, size, slice, slices).scaled(scale)).collect();
+        let inclined = args.lamino_angle.map(|degrees| (FlatPhantom::new(kind, size).scaled(scale), degrees));
+        let phantom = |slice: usize| match &inclined {
+            None => Phantom::for_slice(kind, size, slice, slices).scaled(scale),
+            Some((flat, _)) => flat.slice(slice as f64 - default_axis(slices)),
+        };
+        let phantoms = (0..slices).map(phantom).collect();
         let sinograms = args.layout == PageLayout::Sinograms;
         if sinograms && args.photons.is_some() {
             return Err(CommandFlagError::PhotonsOfSinograms.into());
         }
-        Ok(SimulatedScan { args, kind, size, bins, axis, angles, phantoms, sinograms })
+        Ok(SimulatedScan { args, kind, size, bins, axis, angles, phantoms, inclined, sinograms })
     }
 
     fn pages(&self) -> usize {
@@ -120,7 +127,14 @@ impl<'a> SimulatedScan<'a> {
 
     /// Computes line integrals of a slice at one angle, with the requested noise.
     fn fill_row(&self, slice: usize, projection: usize, out: &mut [f32]) {
-        self.phantoms[slice].project_row(self.angles[projection].to_radians(), self.axis, out);
+        let theta = self.angles[projection].to_radians();
+        match &self.inclined {
+            None => self.phantoms[slice].project_row(theta, self.axis, out),
+            Some((flat, degrees)) => {
+                let row = slice as f64 - default_axis(self.phantoms.len());
+                flat.project_row([theta, degrees.to_radians()], row, self.axis, out);
+            }
+        }
         if self.args.noise > 0.0 {
             let rng = &mut row_rng(self.args.seed, projection as u32, slice as u32);
             add_gaussian(out, self.args.noise, rng);
@@ -200,6 +214,7 @@ fn check_numbers(args: &PhantomArgs) -> Result<()> {
         (args.noise, "--noise"),
         (args.center.unwrap_or(0.0), "--center"),
         (args.photons.unwrap_or(0.0), "--photons"),
+        (args.lamino_angle.unwrap_or(0.0), "--lamino-angle"),
     ] {
         if !value.is_finite() {
             return Err(CommandNumberError::NotFinite { flag, value }.into());

@@ -112,7 +112,7 @@ impl CorrectedScan {
             write(places, &pages)
         };
         let wanted_rows = if sinograms { &wanted.numbers } else { &wanted.rows };
-        let scan = ScanRows { stack, preparation, used, wanted: wanted_rows, sinograms, field: None };
+        let scan = ScanRows { stack, preparation, used, wanted: wanted_rows, sinograms, field: None, lamino: None };
         let start = Instant::now();
         match PageDevice::open(scan, job, reporter)? {
             Some(device) => {

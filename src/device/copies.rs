@@ -244,15 +244,15 @@ impl Session {
     ///
     /// # Errors
     /// Errors of the device, also for bytes that a buffer does not have.
-    pub(crate) fn copy_between(
+    pub(crate) fn copy_between<A, B>(
         &self,
         queue: &CommandQueue,
-        (from, first): (&Buffer<f32>, usize),
-        (to, place): (&Buffer<f32>, usize),
+        (from, first): (&Buffer<A>, usize),
+        (to, place): (&Buffer<B>, usize),
         bytes: usize,
         what: &str,
     ) -> Result<Event> {
-        let [source, target] = [from, to].map(|buffer| buffer.get());
+        let (source, target) = (from.get(), to.get());
         // SAFETY: the driver refuses bytes beyond the end of a buffer, and keeps both until they are copied.
         unsafe { enqueue_copy_buffer(queue.get(), source, target, first, place, bytes, 0, ptr::null()) }
             .map(Event::new)

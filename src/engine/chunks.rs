@@ -3,6 +3,8 @@
 use super::errors::SolverError;
 use super::examination::RowExamination;
 use super::finish::Finish;
+use super::lamino::LaminoStage;
+use super::seconds::{DeviceSeconds, seconds};
 use super::sinograms::{ReadySinograms, SinogramStage};
 use super::solver::{SolverCounts, SolverStage};
 use super::source::Source;
@@ -14,12 +16,11 @@ use crate::geometry::{Cut, Geometry};
 use crate::kernel::{KernelSource, KernelSpec, Padding, RowFilter, StepBackend};
 use crate::least_squares::{LeastSquares, RowScale};
 use crate::operations::{EncodedSlices, RowExtender, SliceCounter, SliceCounts, SliceEncoder};
-use crate::plan::{Plan, SolverMemory, encoded_sample};
+use crate::plan::{LaminoPlan, Plan, SolverMemory, encoded_sample};
 use crate::recipe::Recipe;
 use crate::spectrum::{Filter, scaled_spectrum};
 use opencl3::event::Event;
 use opencl3::memory::{Buffer, CL_MEM_READ_WRITE, ClMem};
-use serde::Serialize;
 use std::borrow::Borrow;
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -45,6 +46,8 @@ pub struct Setup<'a> {
     pub cut: Cut,
     /// Least squares in place of filter and back projection.
     pub solver: Option<(LeastSquares, &'a SolverMemory)>,
+    /// How slices about an inclined axis are computed, if the axis is inclined.
+    pub lamino: Option<&'a LaminoPlan>,
 }
 
 impl<'a> Setup<'a> {
@@ -62,38 +65,7 @@ impl<'a> Setup<'a> {
             ahead: plan.ahead,
             cut: plan.cut,
             solver: recipe.solver.zip(plan.solver.as_ref()),
-        }
-    }
-}
-
-/// Seconds that a device spent in each stage: filter and back projection by its own clock if that runs, the others by
-/// the host's.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
-pub struct DeviceSeconds {
-    pub upload: f64,
-    /// Steps on sinograms before the filter, and the examination of their rows for least squares.
-    pub steps: f64,
-    pub filter: f64,
-    pub back_projection: f64,
-    /// Least squares.
-    pub solver: f64,
-    /// Counting and encoding slices.
-    pub finish: f64,
-    pub download: f64,
-}
-
-impl std::ops::Add for DeviceSeconds {
-    type Output = Self;
-
-    fn add(self, other: Self) -> Self {
-        DeviceSeconds {
-            upload: self.upload + other.upload,
-            steps: self.steps + other.steps,
-            filter: self.filter + other.filter,
-            back_projection: self.back_projection + other.back_projection,
-            solver: self.solver + other.solver,
-            finish: self.finish + other.finish,
-            download: self.download + other.download,
+            lamino: plan.lamino.as_ref(),
         }
     }
 }
@@ -102,6 +74,8 @@ impl std::ops::Add for DeviceSeconds {
 pub struct Engine {
     pub(super) session: Session,
     pub(super) kernels: ChunkKernels,
+    /// Back projection about an inclined axis, in place of that of the kernels.
+    pub(super) lamino: Option<LaminoStage>,
     /// Buffers that sinograms are copied into: each for a chunk, or for the part of one that is on the device at a
     /// time.
     pub(super) inputs: Vec<Buffer<f32>>,
@@ -200,11 +174,13 @@ impl Engine {
         session.forget_allocations();
         let geometry = setup.geometry;
         let spec = setup.spec;
-        let source = spec.generate()?;
+        let with = |plan| LaminoStage::new(&session, geometry, (setup.cut, setup.chunk), plan);
+        let lamino = setup.lamino.map(with).transpose()?;
         let (bins, projections, roi, cut) = (geometry.bins, geometry.projections(), geometry.roi, setup.cut);
         let values = scaled_spectrum(setup.filter, setup.cutoff, setup.rows.length);
         // weights relative to pi / P: exactly 1 when all are the same
-        let unit = projections as f64 / std::f64::consts::PI;
+        let relative = projections as f64 / std::f64::consts::PI;
+        let unit = setup.lamino.map_or(relative, |plan| plan.lamino.cos_sin().0);
         let weights: Vec<f32> = geometry.weights.iter().map(|w| (w * unit) as f32).collect();
         let mut filter = RowStage::new(
             &session,
@@ -217,28 +193,12 @@ impl Engine {
                 spectrum: &values,
                 weights: &weights,
                 // another band would need the rows, too
-                in_place: cut == Cut::whole(geometry),
+                in_place: lamino.is_some() || cut == Cut::whole(geometry),
             },
         )?;
         filter.ready(&session, transform)?;
         let note = filter.note.take();
-        // the first part of a band overwrites what the slices hold, the others add to it
-        let adding = spec.accumulating();
-        let mut steps = Vec::new();
-        for band in cut.bands(roi) {
-            let first = (band.y - roi.y) * roi.width;
-            for projections in cut.parts(geometry) {
-                let kernel = if projections.start == 0 { spec } else { &adding };
-                let scan = Geometry { roi: band, ..geometry.clone() };
-                steps.push(BandPart {
-                    rows: projections.start * bins..projections.end * bins,
-                    band: first..first + band.pixels(),
-                    last: projections.end == geometry.projections(),
-                    projector: BackProjector::new(&session, kernel, &scan, projections.clone())?,
-                    projections,
-                });
-            }
-        }
+        let steps = if setup.lamino.is_some() { Vec::new() } else { band_parts(&session, setup)? };
         let Setup { filter: begun_with, cutoff, .. } = *setup;
         let with = |solver| SolverStage::new(&session, geometry, solver, begun_with, cutoff);
         let solver = setup.solver.map(with).transpose()?;
@@ -246,7 +206,8 @@ impl Engine {
             return Err(SolverError::InParts { device: session.device_name().to_owned() }.into());
         }
         let shape = ChunkShape { chunk: setup.chunk, in_slice: projections * bins, out_slice: roi.pixels() };
-        let input = |_| session.buffer(shape.chunk * cut.projections * bins, CL_MEM_READ_WRITE, "sinograms");
+        let stored = setup.lamino.map_or(shape.chunk, |plan| plan.rows);
+        let input = |_| session.buffer(stored * cut.projections * bins, CL_MEM_READ_WRITE, "sinograms");
         let inputs = (0..setup.sets + setup.ahead).map(input).collect::<Result<_>>()?;
         let output = |_| -> Result<SliceBuffers> {
             let values = session.buffer(shape.chunk * cut.rows * roi.width, CL_MEM_READ_WRITE, "slices")?;
@@ -255,8 +216,11 @@ impl Engine {
         let outputs = (0..setup.sets).map(output).collect::<Result<_>>()?;
         let sinogram = SinogramStore::new(&session, spec.texel, bins, cut.projections, spec.element_bytes())?
             .with_grids(&session, grid_values(&session.facts, spec, cut.bands(roi))?)?;
+        let of_steps = || steps.first().map(|step| step.projector.resources()).unwrap_or_default();
         Ok(Engine {
-            resources: steps.first().map(|step| step.projector.resources()).unwrap_or_default(),
+            resources: lamino.as_ref().map_or_else(of_steps, LaminoStage::resources),
+            source: lamino.as_ref().map_or_else(|| spec.generate(), |stage| Ok(stage.source().clone()))?,
+            lamino,
             kernels: ChunkKernels {
                 encoder: None,
                 counter: None,
@@ -273,7 +237,6 @@ impl Engine {
             sinograms: None,
             wants: FeedPlan::of_host(setup.chunk),
             loaded: None,
-            source,
             note,
             session,
         })
@@ -424,6 +387,23 @@ impl Engine {
         Ok(seconds)
     }
 
+    /// Reconstructs the slices of these numbers about an inclined axis, from the rows of the detector that they need; see
+    /// [`LaminoStage::run`].
+    pub(super) fn reconstruct_inclined(
+        &mut self,
+        which: &[usize],
+        rows: &[f32],
+        slices: &mut [f32],
+    ) -> Result<DeviceSeconds> {
+        let Engine { session, kernels: ChunkKernels { filter, sinogram, .. }, lamino, inputs, outputs, .. } = self;
+        match (lamino, inputs.first_mut(), outputs.first()) {
+            (Some(stage), Some(input), Some(output)) => {
+                stage.run(session, (filter, sinogram), (input, &output.values), which, rows, slices)
+            }
+            _ => Err(no_buffer()),
+        }
+    }
+
     /// Computes one slice `[y][x]` as a run does, before it is finished, without counting replaced values.
     ///
     /// # Errors
@@ -435,6 +415,10 @@ impl Engine {
     /// Computes one slice as [`slice`](Self::slice) does, and returns the seconds that the device took, too.
     pub fn timed_slice(&mut self, source: &Source, slice: usize) -> Result<(Vec<f32>, DeviceSeconds)> {
         let mut values = vec![0f32; self.shape.out_slice];
+        if self.lamino.is_some() {
+            let seconds = self.reconstruct_inclined(&[slice], &source.read_for(&[slice])?, &mut values)?;
+            return Ok((values, seconds));
+        }
         if self.rows.is_none() {
             let seconds = self.reconstruct(&source.read(&[slice], self.wants.steps)?, &mut values)?;
             return Ok((values, seconds));
@@ -465,6 +449,30 @@ impl Engine {
         }
         Ok(())
     }
+}
+
+/// Returns the parts of all bands, with their kernels.
+fn band_parts(session: &Session, setup: &Setup) -> Result<Vec<BandPart>> {
+    let Setup { geometry, spec, cut, .. } = *setup;
+    let (bins, roi) = (geometry.bins, geometry.roi);
+    // the first part of a band overwrites what the slices hold, the others add to it
+    let adding = spec.accumulating();
+    let mut steps = Vec::new();
+    for band in cut.bands(roi) {
+        let first = (band.y - roi.y) * roi.width;
+        for projections in cut.parts(geometry) {
+            let kernel = if projections.start == 0 { spec } else { &adding };
+            let scan = Geometry { roi: band, ..geometry.clone() };
+            steps.push(BandPart {
+                rows: projections.start * bins..projections.end * bins,
+                band: first..first + band.pixels(),
+                last: projections.end == geometry.projections(),
+                projector: BackProjector::new(session, kernel, &scan, projections.clone())?,
+                projections,
+            });
+        }
+    }
+    Ok(steps)
 }
 
 /// Makes the error of an engine without memory.
@@ -583,16 +591,4 @@ fn places(count: usize, slice: usize, within: Range<usize>) -> impl Iterator<Ite
         let first = number * slice + within.start;
         (number * length, first..first + length)
     })
-}
-
-/// Returns the sum of the seconds that finished commands took on the device; 0 if the driver does not tell.
-fn seconds(events: &[Event]) -> f64 {
-    events
-        .iter()
-        .filter_map(|event| {
-            let start = event.profiling_command_start().ok()?;
-            let end = event.profiling_command_end().ok()?;
-            Some(end.saturating_sub(start) as f64 * 1e-9)
-        })
-        .sum()
 }

@@ -13,6 +13,7 @@ use crate::fault;
 use crate::feed::DeviceFeed;
 use crate::fft;
 use crate::job::Job;
+use crate::operations::LaminoProjector;
 use crate::plan::{Memory, PIECES, Plan, Scan};
 use crate::recipe::Recipe;
 use crate::report::Reporter;
@@ -36,7 +37,8 @@ impl ReadyDevice {
     pub(super) fn pace(&self, recipe: &Recipe, scan: &Scan) -> Pace {
         Pace {
             chunk: self.plan.chunk,
-            pass: self.plan.spec.slices as usize,
+            pass: self.plan.lamino.map_or(self.plan.spec.slices as usize, |_| LaminoProjector::depth()),
+            within_blocks: self.plan.lamino.is_some(),
             slots: if self.engine.is_whole() { self.plan.sets + self.plan.ahead } else { PIECES },
             rate: self.rate(recipe, scan).filter(|_| !fault::loses_a_device()),
         }
@@ -51,8 +53,8 @@ impl ReadyDevice {
             let (_, gu_per_s) = rates.bound(&self.plan.spec, self.facts())?;
             Some(gu_per_s * 1e9 * scan.slices.len() as f64 / scan.updates())
         };
-        // the host finds slices by least squares
-        if recipe.solver.is_some() { None } else { measured.or_else(bound) }
+        // the host finds slices by least squares, and rates are not those of an inclined axis
+        if recipe.solver.is_some() || self.plan.lamino.is_some() { None } else { measured.or_else(bound) }
     }
 }
 

@@ -2,7 +2,7 @@
 //! incorrectly.
 
 use crate::cache::{StoredVerdict, Verdicts};
-use crate::check::{DeviceSteps, KernelTest, StepError, TestShape};
+use crate::check::{DeviceSteps, KernelTest, LaminoTest, StepError, TestShape};
 use crate::device::{self, DeviceList, FoundDevice, PROGRAMS, ProgramStore, Session};
 use crate::error::{Error, KernelBuildError, Result};
 use crate::fft::image_transform;
@@ -12,7 +12,7 @@ use crate::job::Job;
 use crate::kernel::{KernelSource, StepBackend, StepBackends};
 use crate::known::KnownFailures;
 use crate::margins::margin;
-use crate::operations::EncodedSample;
+use crate::operations::{EncodedSample, generate_lamino};
 use crate::plan::{Avoid, Memory, Plan, Refused, Request, Scan, encoded_sample};
 use crate::profile::{Choice, Profile, ProfileStore, TUNED};
 use crate::report::Reporter;
@@ -132,7 +132,10 @@ pub fn open_device(
         } else if job.execution.skip_self_test {
             break SelfTest::Skipped;
         } else {
-            let source = plan.spec.generate()?;
+            let source = match plan.lamino {
+                Some(_) => generate_lamino(&session.facts)?,
+                None => plan.spec.generate()?,
+            };
             match check(&session, &plan, &source, job, scan, cache.as_mut(), reporter)? {
                 Ok(right) => match check_steps(&session, &plan, job, scan, cache.as_mut(), reporter)? {
                     None => break right,
@@ -171,7 +174,8 @@ fn check(
     cache: Option<&mut Verdicts>,
     reporter: &Reporter,
 ) -> Result<Result<SelfTest, String>> {
-    let margin = margin(&plan.spec).relative_rms;
+    let inclined = plan.lamino.map(|plan| LaminoTest::new(plan.lamino.degrees));
+    let margin = inclined.as_ref().map_or_else(|| margin(&plan.spec).relative_rms, |_| LaminoTest::MARGIN);
     let geometry = &scan.geometry;
     let roi = plan.cut.bands(geometry.roi).next().unwrap_or(geometry.roi);
     let test = KernelTest {
@@ -180,12 +184,12 @@ fn check(
         padding: job.recipe.filter.padding,
         scan: &Geometry { roi, ..geometry.clone() },
     };
-    let key = test.key(&session.facts, &source.key)?;
+    let key = if inclined.is_some() { source.key.clone() } else { test.key(&session.facts, &source.key)? };
     if let Some(error) = cache.as_ref().and_then(|cache| cache.correct_error(&key, margin)) {
         return Ok(Ok(SelfTest::Right { error, margin, seconds: None }));
     }
     let start = Instant::now();
-    let checked = test.run(session);
+    let checked = inclined.as_ref().map_or_else(|| test.run(session), |test| test.run(session));
     let seconds = start.elapsed().as_secs_f64();
     let (verdict, error, outcome) = match checked {
         Ok(checked) if checked.right() => {

@@ -12,6 +12,7 @@ use super::prepare::{Prepared, open_device};
 use super::source::Source;
 use crate::device::{self, FoundDevice};
 use crate::error::{Error, Result};
+use crate::geometry::Lamino;
 use crate::job::Job;
 use crate::kernel::StepBackend;
 use crate::plan::{Memory, Plan, Scan};
@@ -103,19 +104,26 @@ struct PlannedFor {
     recipe: Recipe,
     bins: usize,
     angles: Vec<f64>,
+    lamino: Option<Lamino>,
 }
 
 impl PlannedFor {
     fn new(job: &Job, scan: &Scan) -> PlannedFor {
         // an extended field is as wide as the axis is off the middle
         let geometry = &scan.geometry;
-        PlannedFor { recipe: without_scan(&job.recipe), bins: geometry.bins, angles: geometry.angles.clone() }
+        PlannedFor {
+            recipe: without_scan(&job.recipe),
+            bins: geometry.bins,
+            angles: geometry.angles.clone(),
+            lamino: scan.lamino,
+        }
     }
 
     /// Reports whether what was planned for another job suits this one, too: steps of the host are no part of it.
     fn suits(&self, planned: &PlannedFor, plan: &Plan) -> bool {
         let same = if by_host(plan) { differ_in_steps } else { <Recipe as PartialEq>::eq };
-        same(&self.recipe, &planned.recipe) && (self.bins, &self.angles) == (planned.bins, &planned.angles)
+        same(&self.recipe, &planned.recipe)
+            && (self.bins, &self.angles, self.lamino) == (planned.bins, &planned.angles, planned.lamino)
     }
 }
 
@@ -145,7 +153,8 @@ impl TrialBench<'_> {
         let scan = &source.scan;
         let wanted = PlannedFor::new(job, scan);
         let Prepared { session, plan, self_test } = self.prepared(job, scan, &wanted)?;
-        let together = if by_host(&plan) && job.recipe.solver.is_none() { plan.spec.slices as usize } else { 1 };
+        let alone = job.recipe.solver.is_some() || plan.lamino.is_some();
+        let together = if by_host(&plan) && !alone { plan.spec.slices as usize } else { 1 };
         let others = left.iter().copied().filter(|&other| other != next);
         let numbers: Vec<usize> = std::iter::once(next)
             .chain(others.filter(|&other| differ_in_steps(&job.recipe, &jobs[other].recipe)))
@@ -158,6 +167,15 @@ impl TrialBench<'_> {
         let mut sources = vec![source];
         for &number in &numbers[1..] {
             sources.push(self.source_of(&jobs[number])?);
+        }
+        if plan.lamino.is_some() {
+            // a slice needs many rows
+            let mut values = engine.slice(&sources[0], self.row)?;
+            Finish::new(&job.recipe, sources[0].scan.geometry.size).apply(sources[0].scan.geometry.roi, &mut values);
+            let slice = RowSlice { size: sources[0].scan.geometry.size, values };
+            self.passes += 1;
+            self.ready = Some((wanted, Prepared { session: engine.into_session(), plan, self_test }));
+            return Ok(vec![(next, slice)]);
         }
         let recipes: Vec<&Recipe> = numbers.iter().map(|&number| &jobs[number].recipe).collect();
         let rows = self.rows.of(&mut engine, &sources, &recipes, self.row)?;

@@ -267,6 +267,7 @@ impl Source {
             wanted: &self.scan.slices,
             sinograms: self.sinograms,
             field: self.scan.field.as_ref(),
+            lamino: self.scan.lamino.as_ref(),
         }
     }
 
@@ -277,6 +278,11 @@ impl Source {
         let mut out = vec![0f32; which.len() * rows.sinogram_len()];
         self.host.read(&rows, which, steps, false, &mut out)?;
         Ok(out)
+    }
+
+    /// Reads the corrected sinograms of the rows that slices need, as [`read`](Self::read) does, for the host's steps.
+    pub(super) fn read_for(&self, slices: &[usize]) -> Result<Vec<f32>> {
+        self.read(&self.rows().rows_of(slices), StepBackends::HOST)
     }
 
     /// Reads sinograms `[projection][bin]` as the detector saw them: corrected, with their stripes.

@@ -5,10 +5,10 @@
 //! reader fills the free buffers of the device that a chunk goes to; the writer gives back what it has written. A stage
 //! whose neighbour has ended stops without an error; the first stage that failed reports it.
 
-use super::chunks::DeviceSeconds;
 use super::devices::ReadyDevice;
 use super::errors::LostDeviceWarning;
 use super::run::{Run, joined, panicked, threads};
+use super::seconds::DeviceSeconds;
 use super::transfer::{DeviceChannels, LeaveOnDrop, ReadPiece, transfer_of};
 use super::work::Work;
 use super::writing::{Written, write};
@@ -127,6 +127,10 @@ pub fn run_stages(
 /// Returns where blocks of slices end whose rows several devices would correct as a whole each; all slices are one
 /// block if there are none.
 fn blocks_of(slices: &[usize], devices: &[ReadyDevice]) -> Vec<usize> {
+    if let Some(plan) = devices.iter().filter_map(|device| device.plan.lamino).min_by_key(|plan| plan.rows) {
+        let chunk = devices.iter().map(|device| device.plan.chunk).min().unwrap_or(1);
+        return plan.blocks(slices, chunk);
+    }
     let shape = devices.iter().find_map(|device| device.plan.kept_blocks()).filter(|_| devices.len() > 1);
     let rows = shape.map_or(usize::MAX, |shape| shape.blocks.rows);
     let blocks = slices.chunk_by(|a, b| a / rows == b / rows);

@@ -13,6 +13,8 @@ pub(super) struct Pace {
     pub chunk: usize,
     /// Number of slices of a pass; a chunk is a multiple of it where that is possible.
     pub pass: usize,
+    /// True if a chunk must not reach into another block.
+    pub within_blocks: bool,
     /// Number of chunks that the device has buffers for at first.
     pub slots: usize,
     /// Predicted slices per second, if there is a prediction.
@@ -166,7 +168,7 @@ impl State {
         ready.retain(|&d| self.devices[d].alive);
         ready.sort_by_key(|&d| (self.devices[d].assigned_slices(), self.devices[d].done, d));
         for device in ready {
-            let Pace { chunk, pass, .. } = self.devices[device].pace;
+            let Pace { chunk, pass, within_blocks, .. } = self.devices[device].pace;
             // smaller ones towards the end, so that all devices end together
             let fair = left.div_ceil(2 * alive).next_multiple_of(pass.max(1));
             let fair = self.even(left).map_or(fair, |even| even.min(fair));
@@ -182,6 +184,7 @@ impl State {
                 self.todo.get(at + 1).map(|next| self.block_of(next)).filter(|next| !self.has_other(device, *next));
             if let (Some(next), Some(after)) = (next, self.todo.get_mut(at + 1))
                 && after.start == range.end
+                && !within_blocks
                 && range.len() < count
             {
                 range.end = (range.start + count).min(after.end);
@@ -261,7 +264,7 @@ mod tests {
     use super::*;
 
     fn pace(chunk: usize, rate: Option<f64>) -> Pace {
-        Pace { chunk, pass: 1, slots: 1, rate }
+        Pace { chunk, pass: 1, within_blocks: false, slots: 1, rate }
     }
 
     /// All that is assigned while `device` has a free buffer and does it at once.

@@ -174,7 +174,10 @@ impl HostFeed {
     /// Corrects each of the rows into its sinogram of `out`, as the detector saw it.
     fn correct(&self, scan: &ScanRows, which: &[usize], counted: bool, out: Vec<&mut [f32]>) -> Result<Counts> {
         if scan.sinograms {
-            let one = |(sinogram, &page): (&mut [f32], &usize)| Ok(scan.correct_sinogram(page, sinogram)?.counts);
+            let one = |(sinogram, &page): (&mut [f32], &usize)| {
+                let counts = scan.correct_sinogram(page, sinogram)?.counts;
+                Ok(if scan.wanted.binary_search(&page).is_ok() { counts } else { Counts::default() })
+            };
             return out.into_par_iter().zip(which).map(one).try_reduce(Counts::default, |a, b| Ok(a + b));
         }
         let Some(block) = scan.preparation.block() else {

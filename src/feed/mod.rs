@@ -27,7 +27,7 @@ pub use device::{DeviceCounts, DeviceFeed, FedChunk};
 pub use host::{CorrectedRows, HostFeed};
 pub use plan::{FeedPlan, Piece};
 
-use crate::geometry::ExtendedField;
+use crate::geometry::{ExtendedField, Lamino};
 use crate::operations::{DetectorBatch, RowCorrection, SampleOrder};
 use crate::source::Stack;
 use crate::steps::Preparation;
@@ -46,6 +46,8 @@ pub struct ScanRows<'a> {
     pub sinograms: bool,
     /// Extension of rows after their correction, if there is one.
     pub field: Option<&'a ExtendedField>,
+    /// Inclination of the axis, if it is inclined: slices then need several rows.
+    pub lamino: Option<&'a Lamino>,
 }
 
 impl<'a> ScanRows<'a> {
@@ -67,6 +69,11 @@ impl<'a> ScanRows<'a> {
     /// Returns the number of values of a sinogram, with the bins of an extended field.
     pub fn sinogram_len(&self) -> usize {
         self.used.len() * self.field.map_or(self.stack.width(), |field| field.bins)
+    }
+
+    /// Returns the rows of the detector that slices, in ascending order, need.
+    pub fn rows_of(&self, slices: &[usize]) -> Vec<usize> {
+        self.lamino.map_or_else(|| slices.to_vec(), |lamino| lamino.rows_of(slices).collect())
     }
 
     /// Returns the correction of rows on a device, if a device can do all steps on rows.

@@ -82,6 +82,14 @@ impl FeedPlan {
         values: &mut HostMemory,
     ) -> Result<Counts> {
         match piece {
+            Piece::Slices(positions) if scan.lamino.is_some() => {
+                let rows = scan.rows_of(&slices[positions.clone()]);
+                // those that slices before need, too, were counted for these
+                let before = scan.rows_of(&slices[..positions.start]);
+                let new = before.last().map_or(0, |last| rows.partition_point(|row| row <= last));
+                let counting = ScanRows { wanted: &rows[new..], ..*scan };
+                return host.read(&counting, &rows, self.steps, true, &mut values[..rows.len() * scan.sinogram_len()]);
+            }
             Piece::Slices(positions) if self.steps.rows == StepBackend::Host => {
                 let which = &slices[positions.clone()];
                 let out = &mut values[..which.len() * scan.sinogram_len()];

@@ -21,11 +21,13 @@ mod errors;
 mod extended;
 mod grid;
 mod gridding;
+mod lamino;
 
 pub use coverage::Coverage;
 pub use extended::{ExtendedField, widest_gap};
 pub use grid::{ACCURACIES, FrequencyGrid, GRID_LENGTHS, GridSides, KERNEL_WIDTHS, coefficients};
 pub use gridding::{Segment, SplitTile, Spreading, Tile, Tiling};
+pub use lamino::{Lamino, LaminoTables};
 
 use crate::error::{Error, Result};
 use crate::files::excerpt;

@@ -18,6 +18,7 @@ mod files;
 mod fits;
 mod histogram;
 mod image_filter;
+mod lamino;
 mod low_frequencies;
 mod median;
 mod minus_log;
@@ -45,6 +46,7 @@ pub use extension::RowExtender;
 pub use fits::SmoothedFits;
 pub use histogram::{SliceCounter, SliceCounts};
 pub use image_filter::ImageFilter;
+pub use lamino::{LaminoProjector, LaminoRows, generate_lamino};
 pub use low_frequencies::LowFrequencies;
 pub use minus_log::LineIntegrals;
 pub use outliers::{DetectorRows, OutlierForm, OutlierRemover, OutlierRows};
@@ -99,6 +101,7 @@ operations! {
     fits,
     wavelet,
     split,
+    lamino,
 }
 
 /// Returns every file of `cl/` with the files that must precede it, in an order in which they can be included.

@@ -33,6 +33,7 @@
 
 mod detector;
 mod ellipse;
+mod inclined;
 mod kind;
 
 #[cfg(test)]
@@ -40,6 +41,7 @@ mod tests;
 
 pub use detector::{Detector, add_gaussian, row_rng};
 pub use ellipse::Ellipse;
+pub use inclined::FlatPhantom;
 pub use kind::{Kind, PageLayout};
 
 use ellipse::EllipseProjection;

@@ -2,7 +2,7 @@
 
 use super::request::sum;
 use super::solver_memory::SolverMemory;
-use super::{Plan, Scan};
+use super::{LaminoPlan, Plan, Scan};
 use crate::facts::DeviceFacts;
 use crate::job::Job;
 use crate::kernel::{StepBackend, StepBackends};
@@ -17,9 +17,13 @@ impl Plan {
         let mut lines = vec![
             ("device", format!("{} [{}], driver {}", facts.name, facts.kind, facts.driver)),
             ("profile", format!("{} ({})", self.profile.name, self.profile_reason)),
-            ("kernel", format!("{} {}", self.spec.name(), job.recipe.kernel.mode)),
+            ("kernel", self.kernel(job)),
         ];
         lines.extend(of_scan(job, scan));
+        lines.extend(self.lamino.map(|LaminoPlan { lamino, rows, .. }| {
+            let degrees = brief(lamino.degrees);
+            ("inclined axis", format!("{degrees} degrees; a chunk needs up to {rows} of {} rows", lamino.height))
+        }));
         lines.extend(before.iter().cloned());
         lines.push(("steps run on", self.of_steps(job, scan)));
         lines.extend(self.of_chunks(job, scan));
@@ -35,6 +39,14 @@ impl Plan {
         lines.push(("work", self.work(job, scan, facts)));
         lines.extend(self.notes.iter().map(|note| ("note", note.clone())));
         lines.iter().map(|(name, value)| format!("{name:<16}{}\n", visible(value))).collect()
+    }
+
+    /// Returns the name of the kernel, and the mode.
+    fn kernel(&self, job: &Job) -> String {
+        match self.lamino {
+            Some(_) => "lamino".to_owned(),
+            None => format!("{} {}", self.spec.name(), job.recipe.kernel.mode),
+        }
     }
 
     /// Returns where the steps of the run are done, as text.
@@ -80,7 +92,7 @@ impl Plan {
                     self.chunk,
                     self.sets,
                     if self.ahead > 0 { format!(", and sinograms of {} more", self.ahead) } else { String::new() },
-                    self.spec.slices,
+                    self.lamino.map_or(self.spec.slices as usize, |_| self.chunk),
                     self.pieces.read,
                     self.pieces.written
                 ),

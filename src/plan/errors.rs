@@ -22,6 +22,10 @@ messages! {
         NoMemoryForSolver { memory: String, needed: String } =>
             "--method: a slice needs {needed} of host memory, and {memory} are left";
             "give more --memory, a smaller --size, or --method fbp",
+        NoMemoryForInclined { memory: String, needed: String, rows: usize } =>
+            "--lamino-angle: a slice needs {rows} rows of the detector, of all projections, {needed} of host memory, and \
+             {memory} are left";
+            "give more --memory, a smaller --roi, fewer projections with --projection-range, or --binning 2",
         NoMemoryForSteps { memory: String, held: String } =>
             "--memory: {memory} is not enough: the steps before the filter hold {held} (--phase and --tilt filter rows \
              of all projections together, --stripes processes one sinogram per thread)";
@@ -49,6 +53,17 @@ messages! {
         WorkGroupTooLarge { device: String, kernel: String, group: usize, most: usize } =>
             "{device}: kernel {kernel}: its work-group of {group} is larger than the device's {most}";
             "choose another --profile",
+        NoMemoryForInclined {
+            device: String,
+            rows: usize,
+            needed: String,
+            largest: String,
+            free: String,
+            allocation: String,
+        } =>
+            "{device}: one slice about an inclined axis, from {rows} rows of the detector of 2 projections at a time, needs \
+             {needed} of device memory (largest single buffer {largest}), there are {free} (largest allocation {allocation})";
+            "give a smaller --roi, --binning 2, more --device-memory or another --device",
         NoMemoryForBlock => "a block of rows does not fit into host memory"; "give a larger --memory",
         /// What the smallest part of a pass needs, and what there is.
         NoMemoryForPass {
@@ -71,6 +86,9 @@ messages! {
 messages! {
     /// No kernel that a run may use, with those that were tried and what is wrong with them, each on a line.
     pub(super) enum NoKernelError: NoCorrectKernel {
+        OfLamino { device: String, driver: String, why: String } =>
+            "{device}, driver {driver}: the kernel for --lamino-angle is {why}";
+            "choose another --device, or update the driver (--no-self-test runs it unchecked)",
         OfAlgorithm {
             device: String,
             driver: String,

@@ -10,7 +10,7 @@ impl Plan {
     /// Returns the seconds of back projection, from the profile's measurements of this kernel on this device, if there
     /// are any and the kernel finds the slices.
     pub fn estimate(&self, scan: &Scan, facts: &DeviceFacts, recipe: &Recipe) -> Option<f64> {
-        if recipe.solver.is_some() {
+        if recipe.solver.is_some() || self.lamino.is_some() {
             return None;
         }
         let measured = self

@@ -6,12 +6,14 @@ mod errors;
 mod estimate;
 mod kernel_choice;
 mod kernel_memory;
+mod lamino;
 mod planning;
 mod request;
 mod scan;
 mod sizes;
 mod solver_memory;
 
+pub use lamino::LaminoPlan;
 pub use planning::Plan;
 pub use request::{Avoid, Bytes, Memory, PIECES, Pieces, Refused, Request, WRITTEN_PIECES};
 pub use scan::{HeldByHost, SampleShape, Scan, StackShape, binned};

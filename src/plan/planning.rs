@@ -1,6 +1,7 @@
 //! The plan of a run on one device.
 
 use super::kernel_choice::choose;
+use super::lamino::{InclinedChunks, LaminoPlan, inclined_chunks};
 use super::request::{Bytes, OnDevice, Pieces, Request};
 use super::sizes::{Chunks, Kept, Sizes};
 use super::solver_memory::SolverMemory;
@@ -44,6 +45,8 @@ pub struct Plan {
     pub host_bytes: u64,
     /// Memory of least squares, if these find the slices.
     pub solver: Option<SolverMemory>,
+    /// How slices about an inclined axis are computed, if the axis is inclined.
+    pub lamino: Option<LaminoPlan>,
     /// Notes for the user, such as why something else than the profile's first choice is done.
     pub notes: Vec<String>,
 }
@@ -63,6 +66,9 @@ impl Plan {
     /// [`Error::Usage`] when the host's memory does not hold a slice, [`Error::Device`] when the device's holds no part of
     /// a pass, [`Error::NoCorrectKernel`] when no kernel is left.
     pub fn new(request: &Request) -> Result<Plan> {
+        if let Some(lamino) = request.scan.lamino {
+            return Ok(Plan::about_inclined(request, inclined_chunks(request, lamino)?));
+        }
         let asked = request.recipe.kernel.slices_per_pass.is_some();
         let largest = SLICE_MODES[SLICE_MODES.len() - 1] as usize;
         let run_slices = request.scan.run_slices.len();
@@ -94,6 +100,32 @@ impl Plan {
     /// Returns the blocks of rows that are kept until their slices have been computed, if any are.
     pub fn kept_blocks(&self) -> Option<BlockShape> {
         self.blocks.filter(|shape| shape.place != BlockPlace::Nowhere)
+    }
+
+    /// Returns the plan of a run about an inclined axis: the host does all steps.
+    fn about_inclined(request: &Request, chunks: InclinedChunks) -> Plan {
+        let Request { scan, choice, .. } = *request;
+        let InclinedChunks { spec, filter, plan, chunk, projections, device_bytes, host_bytes } = chunks;
+        Plan {
+            profile: choice.profile.clone(),
+            profile_reason: choice.reason.clone(),
+            spec,
+            rows: filter,
+            steps: StepBackends::HOST,
+            stripes_at_once: 1,
+            counts_values: false,
+            chunk,
+            sets: 1,
+            ahead: 0,
+            cut: Cut { projections, rows: scan.geometry.roi.height },
+            pieces: Pieces { read: chunk, written: chunk },
+            blocks: None,
+            device_bytes,
+            host_bytes,
+            solver: None,
+            lamino: Some(plan),
+            notes: Vec::new(),
+        }
     }
 
     /// Plans with the kernel for a run of `run_slices` slices, at most `steps` on the device, and blocks of rows `kept`
@@ -130,6 +162,7 @@ impl Plan {
             device_bytes: sizes.buffers(cut, there),
             host_bytes,
             solver: sizes.solver.clone(),
+            lamino: None,
             spec: chosen.spec.clone(),
             notes,
         };

@@ -1,10 +1,14 @@
 //! The request that a plan answers, and the sizes that it is made of.
 
+use super::errors::PlanFlagError;
 use super::scan::{SampleShape, Scan};
+use crate::error::Result;
 use crate::facts::DeviceFacts;
+use crate::kernel::StepBackends;
 use crate::known::KnownFailures;
 use crate::profile::Choice;
 use crate::recipe::Recipe;
+use crate::units::human;
 
 /// The run, the device and the memory that a plan is made for.
 #[derive(Clone, Copy)]
@@ -52,6 +56,17 @@ pub struct Avoid<'a> {
 }
 
 impl Request<'_> {
+    /// Returns the bytes of host memory that the steps of the host leave, which all devices share.
+    pub(super) fn left_on_host(&self, steps: StepBackends) -> Result<u64> {
+        let Request { scan, memory, .. } = *self;
+        let held = scan.held.by(steps);
+        memory
+            .host
+            .checked_sub(held / memory.devices.max(1) as u64)
+            .filter(|left| *left > 0)
+            .ok_or_else(|| PlanFlagError::NoMemoryForSteps { memory: human(memory.host), held: human(held) }.into())
+    }
+
     /// Reports whether frames should be read as a whole if the device has room for all rows.
     ///
     /// They should if decoding a few rows of a frame takes as long as all, and the run needs most rows. Several devices

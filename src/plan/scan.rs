@@ -3,7 +3,7 @@
 use super::angles::{self, AngleOrigin};
 use super::errors::{PlanFlagError, ScanFileError};
 use crate::error::{Error, Result};
-use crate::geometry::{self, ExtendedField, Geometry, Roi, widest_gap};
+use crate::geometry::{self, Coverage, ExtendedField, Geometry, Lamino, Roi, widest_gap};
 use crate::job::Job;
 use crate::kernel::{StepBackend, StepBackends};
 use crate::operations::RowBlocks;
@@ -77,6 +77,8 @@ pub struct Scan {
     pub mean_shift: f64,
     /// Extension of rows beyond the detector, if there is one.
     pub field: Option<ExtendedField>,
+    /// Inclination of the axis, if it is inclined.
+    pub lamino: Option<Lamino>,
     /// Host memory that steps hold; none until the steps are known.
     pub held: HeldByHost,
     /// Bytes of host memory for chunks of the input, whoever does the steps.
@@ -133,12 +135,13 @@ impl Scan {
             return Err(PlanFlagError::RoiOutside { x, y, width, height, size }.into());
         }
         let run_slices: Vec<usize> = match execution.rows {
-            Some(span) => span.within(stack.slices, "--rows", "slices")?,
+            Some(span) => span.within(stack.slices, slices_flag(recipe), "slices")?,
             None => (0..stack.slices).collect(),
         };
         let slices =
             run_slices[execution.shard.map_or(0..run_slices.len(), |shard| shard.of(run_slices.len()))].to_vec();
         let geometry = Geometry { bins, size, roi, angles, axis, weights, misfit_weights: None };
+        let lamino = recipe.scan.lamino_angle.map(|degrees| Lamino::new(degrees, stack.slices, &geometry));
         let stored = StoredRows::unbinned(StoredSamples::F32, stack.bins);
         let samples =
             SampleShape { stored, height: 0, flats: 0, halo: 0, blocks: None, correctable: false, whole_frames: false };
@@ -147,6 +150,7 @@ impl Scan {
             center,
             mean_shift,
             field,
+            lamino,
             held: HeldByHost::default(),
             cached: 0,
             samples,
@@ -177,6 +181,11 @@ impl Scan {
     }
 }
 
+/// Returns the flag for the slices of a run.
+fn slices_flag(recipe: &Recipe) -> &'static str {
+    if recipe.scan.lamino_angle.is_some() { "--slab" } else { "--rows" }
+}
+
 /// Returns the numbers of the projections that are used, of `count`.
 fn used_projections(recipe: &Recipe, count: usize) -> Result<Vec<usize>> {
     let excluded = recipe.scan.exclude.marks(count, "--exclude", "projections")?;
@@ -200,7 +209,8 @@ fn angles_and_weights(
 ) -> Result<(Vec<f64>, Vec<f64>)> {
     let scan = &job.recipe.scan;
     let files = &job.execution.files;
-    let period = if scan.extended_field { 360.0 } else { 180.0 };
+    // opposite projections do not see the same
+    let period = if scan.extended_field || scan.lamino_angle.is_some() { 360.0 } else { 180.0 };
     let origin = match (scan.angles, &files.angles) {
         (AngleSource::Even { .. }, _) => AngleOrigin::Even,
         (AngleSource::File, Some(file)) => AngleOrigin::Text(format!("--angles {}", file.display())),
@@ -221,6 +231,9 @@ fn angles_and_weights(
     };
     let angles = pick(all, used);
     remarks.extend(angles::doubt(&origin, all, &angles, period).map(Remark::from));
+    // half a turn about an inclined axis has no neighbours across the other half
+    let part = scan.lamino_angle.is_some() && Coverage::of(&angles, period).missing() > MOST_OF_TURN_MISSING;
+    let period = if part { 180.0 } else { period };
     let weights = match scan.angles {
         AngleSource::Even { overall, .. } if used.len() == stack.projections => {
             geometry::even_weights(&angles, overall, scan.weights, period)
@@ -255,7 +268,8 @@ fn center(recipe: &Recipe, detector: usize, mean_shift: f64, angles: &[f64], rem
         }
     };
     let off = (center + mean_shift - middle).abs();
-    if !recipe.scan.extended_field && off > FAR_OFF * detector as f64 && widest_gap(angles) < 90.0 {
+    let upright = recipe.scan.lamino_angle.is_none();
+    if upright && !recipe.scan.extended_field && off > FAR_OFF * detector as f64 && widest_gap(angles) < 90.0 {
         remarks.push(Remark::note(format!(
             "the axis of this 360-degree scan is {off:.1} bins off the middle; --extended-field extends slices to the \
              longer side of the detector"
@@ -277,6 +291,9 @@ fn expect_count(values: &[f64], stack: &StackShape, flag: &str, items: &'static 
     }
     Err(ScanFileError::OtherCount { flag: flag.into(), count: values.len(), items, projections }.into())
 }
+
+/// Degrees of a turn that may be missing before projections are weighted as those of half a turn.
+const MOST_OF_TURN_MISSING: f64 = 15.0;
 
 /// Share of the detector by which the axis of a whole turn may be off its middle without a remark.
 const FAR_OFF: f64 = 0.1;

@@ -126,7 +126,7 @@ impl<'a> Sizes<'a> {
             of_host: 0,
             solver: None,
         };
-        let mut host = sizes.left_on_host()?;
+        let mut host = request.left_on_host(sizes.steps(sizes.uncut()))?;
         let solver = |of: &LeastSquares| SolverMemory::new(request, of, backends.solver, pass as usize, host);
         sizes.solver = request.recipe.solver.as_ref().map(solver).transpose()?;
         host -= sizes.solver.as_ref().map_or(0, |solver| solver.bytes);
@@ -167,17 +167,6 @@ impl<'a> Sizes<'a> {
         if short(self) {
             (self.share, self.batch_share, self.kept_batches) = (1, BATCH_SHARES[0], 3);
         }
-    }
-
-    /// Returns the bytes of host memory that the steps of the host leave, which all devices share.
-    fn left_on_host(&self) -> Result<u64> {
-        let Request { scan, memory, .. } = *self.request;
-        let held = scan.held.by(self.steps(self.uncut()));
-        memory
-            .host
-            .checked_sub(held / memory.devices.max(1) as u64)
-            .filter(|left| *left > 0)
-            .ok_or_else(|| PlanFlagError::NoMemoryForSteps { memory: human(memory.host), held: human(held) }.into())
     }
 
     fn uncut(&self) -> Cut {

@@ -24,6 +24,12 @@ messages! {
         CentersOfSinograms =>
             "--center: two centres are those of a tilted axis, whose projections are rotated";
             "give --projections or --hdf5",
+        InclinationOutside { degrees: f64, most: f64 } =>
+            "--lamino-angle: {degrees} is not within -{most} to {most} degrees, 0 for tomography";
+            "give the angle by which the rotation axis is inclined from upright to the beam",
+        NotInclined { flag: &'static str, advice: &'static str } =>
+            "{flag} and --lamino-angle: not for an inclined axis"; "give {advice}",
+        SlabOfUpright => "--slab: is for an inclined axis"; "give --lamino-angle, or --rows",
         SizeOutside { size: usize, most: usize } => "--size: {size} is not within 1..={most}",
         CutoffOutside { cutoff: f64 } =>
             "--filter-cutoff: {cutoff} is not above 0 and at most 1 (the Nyquist frequency)",

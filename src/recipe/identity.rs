@@ -130,6 +130,7 @@ mod tests {
                 center: Center::At(12.5),
                 search_tilt: true,
                 extended_field: true,
+                lamino_angle: Some(30.0),
             },
             slice: SliceGrid {
                 size: Some(40),

@@ -115,6 +115,7 @@ impl Recipe {
             scan: ScanRecipe {
                 weights: args.angle_weights.unwrap_or_default(),
                 search_tilt,
+                lamino_angle: scan::inclination(args.lamino_angle)?,
                 center: args.center.as_ref().map_or(Ok(Center::default()), |text| Center::parse(&text.0))?,
                 ..scan
             },
@@ -126,6 +127,7 @@ impl Recipe {
             slice,
         };
         recipe.check_axis(args)?;
+        recipe.check_inclined(args)?;
         Ok(recipe)
     }
 
@@ -141,6 +143,33 @@ impl Recipe {
             Center::Ends(_) if args.input.sinograms.is_some() => Err(RecipeError::CentersOfSinograms.into()),
             _ => Ok(()),
         }
+    }
+
+    /// Refuses values of flags that an inclined axis leaves no room for.
+    fn check_inclined(&self, args: &ReconstructArgs) -> Result<()> {
+        if self.scan.lamino_angle.is_none() {
+            return match args.slab {
+                Some(_) => Err(RecipeError::SlabOfUpright.into()),
+                None => Ok(()),
+            };
+        }
+        let Recipe { scan, kernel, solver, .. } = self;
+        let searched = matches!(scan.center, Center::Search(_) | Center::Ends(_));
+        for (flag, given, advice) in [
+            ("--rows", args.rows.is_some(), "--slab A..B"),
+            ("--center auto", searched, "--center X; fbp trials --vary center=A..B:STEP shows slices about several"),
+            ("--method", solver.is_some(), "--method fbp"),
+            ("--interpolation", kernel.interpolation != Interpolation::Linear, "--interpolation linear"),
+            ("--mode", kernel.mode != Mode::Precise, "--mode precise"),
+            ("--algorithm", kernel.algorithm.is_some(), "--algorithm auto"),
+            ("--slices-per-pass", kernel.slices_per_pass.is_some(), "--slices-per-pass auto"),
+            ("--extended-field", scan.extended_field, "a detector that sees the sample on both sides of the axis"),
+        ] {
+            if given {
+                return Err(RecipeError::NotInclined { flag, advice }.into());
+            }
+        }
+        Ok(())
     }
 
     /// Returns this recipe with the axis at this position, in bins of the detector.

@@ -33,6 +33,23 @@ pub struct ScanRecipe {
     pub search_tilt: bool,
     /// True if a full turn with the axis near one end of the detector is reconstructed as far as it sees.
     pub extended_field: bool,
+    /// Inclination of the rotation axis in degrees; none of an upright one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub lamino_angle: Option<f64>,
+}
+
+/// Largest inclination of the axis in degrees.
+const MAX_INCLINATION: f64 = 80.0;
+
+/// Checks an inclination of the axis; 0 is none.
+pub(super) fn inclination(degrees: Option<f64>) -> Result<Option<f64>> {
+    match degrees {
+        // NaN is refused, too
+        Some(degrees) if !(degrees.abs() <= MAX_INCLINATION) => {
+            Err(RecipeError::InclinationOutside { degrees, most: MAX_INCLINATION }.into())
+        }
+        _ => Ok(degrees.filter(|degrees| *degrees != 0.0)),
+    }
 }
 
 /// Source of the angles.

@@ -21,6 +21,7 @@ mod images;
 mod inputs;
 mod kernels;
 mod kill;
+mod lamino;
 mod least_squares;
 mod memory;
 mod outliers;

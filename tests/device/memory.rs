@@ -54,6 +54,7 @@ fn plans_say_what_is_allocated() {
             "--binning 2",
             "--stripes all",
             "--extended-field --center 80 --overall-angle 360",
+            "--lamino-angle 25 --slab 9..17 --overall-angle 360",
             "--dtype u16 --range 0,1",
             "--dtype f16",
             "--mask",

@@ -113,6 +113,7 @@ impl<'a> Account<'a> {
         row("Fields", self.scan.fields.map(|fields| self.fields_in_a_row(fields)));
         row("Air", steps.air.as_ref().map(|air| format!("divided by the air, {air}")));
         row("Tilt", steps.tilt.as_ref().map(|tilt| format!("{} degrees", brief(tilt.degrees))));
+        row("Inclination", self.recipe.scan.lamino_angle.map(|angle| format!("{angle} degrees")));
         row("Phase", Some(steps.phase.as_ref().map_or("no phase retrieval".into(), |phase| phase.to_string())));
         row("Logarithm", self.logarithm().map(|taken| if taken { "-log taken" } else { "not taken" }.to_owned()));
         let methods: Vec<String> = steps.stripes.iter().map(Stripes::to_string).collect();
@@ -308,6 +309,7 @@ impl<'a> Account<'a> {
             ));
         }
         said.push(self.axis(cited));
+        said.extend(scan.lamino_angle.map(|angle| format!("It is inclined by {angle} degrees (laminography).")));
         if scan.extended_field {
             said.push("Opposite projections of the whole turn were combined to an extended field of view.".into());
         }

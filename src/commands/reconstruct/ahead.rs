@@ -56,6 +56,10 @@ fn warning(job: &Job, size: usize, processor: bool, seconds: f64) -> Option<Stri
 fn timed(source: &Source, device: &mut ReadyDevice, slices: usize) -> Result<Option<f64>> {
     let per_slice = source.scan.updates() / source.scan.slices.len().max(1) as f64;
     let pass = device.plan.spec.slices as usize;
+    if source.scan.lamino.is_some() {
+        // a slice needs nearly the rows of all
+        return Ok(None);
+    }
     let searched = device.engine.solver_counts().is_some();
     if slices < TRIAL * pass || !searched && slices as f64 * per_slice < FEWEST {
         return Ok(None);

@@ -379,7 +379,7 @@ fn preview(file: &OutputFile, job: &Job, source: &Source, done: &Done) -> Result
         data: &done.kept,
     };
     let sinogram = Panel {
-        title: "its sinogram",
+        title: if scan.lamino.is_some() { "sinogram of this row" } else { "its sinogram" },
         unit: "line integral",
         pixel: None,
         width: scan.geometry.bins,

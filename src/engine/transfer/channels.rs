@@ -1,8 +1,9 @@
 //! Messages and channels between a device, the reader and the writer.
 
 use crate::device::HostMemory;
-use crate::engine::chunks::{DeviceSeconds, Engine};
+use crate::engine::chunks::Engine;
 use crate::engine::run::Run;
+use crate::engine::seconds::DeviceSeconds;
 use crate::engine::work::Work;
 use crate::error::Result;
 use crate::feed::{DeviceCounts, Piece};

@@ -3,8 +3,9 @@
 use super::channels::{Chunk, Delivery, DeviceChannels, FoundInSlices, ReadPiece, Transfer};
 use super::stream::{Buffers, Computing, stream};
 use crate::device::{HostMemory, Session};
-use crate::engine::chunks::{ChunkShape, DeviceSeconds, Engine, SliceBuffers};
+use crate::engine::chunks::{ChunkShape, Engine, SliceBuffers};
 use crate::engine::run::Run;
+use crate::engine::seconds::DeviceSeconds;
 use crate::error::Result;
 use crate::feed::{DeviceCounts, DeviceFeed, FedChunk, Piece, ScanRows, parts_of};
 use crate::plan::{PIECES, WRITTEN_PIECES};

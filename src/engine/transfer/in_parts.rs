@@ -2,7 +2,8 @@
 
 use super::channels::{Delivery, DeviceChannels, FoundInSlices, ReadPiece, Transfer};
 use super::stream::fail_on_purpose;
-use crate::engine::chunks::{ChunkShape, DeviceSeconds, Engine};
+use crate::engine::chunks::{ChunkShape, Engine};
+use crate::engine::seconds::DeviceSeconds;
 use crate::error::Result;
 use crate::plan::PIECES;
 use crate::report::Stage;
@@ -16,9 +17,13 @@ impl Transfer for InParts {
         let DeviceChannels { device, work, run, pieces, free_sinograms, computed, free_slices, .. } = channels;
         let (slices_back, free_slices) = free_slices;
         let ChunkShape { chunk, in_slice, out_slice } = engine.shape;
-        for _ in 0..PIECES {
+        let (rows, pieces_on_host) = match &engine.lamino {
+            Some(stage) => (stage.rows, stage.chunks_on_host),
+            None => (chunk, PIECES),
+        };
+        for _ in 0..pieces_on_host {
             // the receivers are here
-            let _ = free_sinograms.send(engine.session.host_memory(chunk * in_slice)?);
+            let _ = free_sinograms.send(engine.session.host_memory(rows * in_slice)?);
             let _ = slices_back.send(engine.session.host_memory(chunk * out_slice)?);
         }
         drop(slices_back);
@@ -30,9 +35,17 @@ impl Transfer for InParts {
                 break;
             }
             let Ok(mut slices) = free_slices.recv() else { break };
-            let (from, to) = (&values[..positions.len() * in_slice], &mut slices[..positions.len() * out_slice]);
+            let to = &mut slices[..positions.len() * out_slice];
             let start = Instant::now();
-            busy = busy + engine.reconstruct(from, to)?;
+            let which = &run.slices[positions.clone()];
+            busy = busy
+                + match &engine.lamino {
+                    None => engine.reconstruct(&values[..positions.len() * in_slice], to)?,
+                    Some(stage) => {
+                        let rows = stage.rows_of(which).len();
+                        engine.reconstruct_inclined(which, &values[..rows * in_slice], to)?
+                    }
+                };
             run.clock.add(Stage::Computing, start.elapsed());
             // the reader may have read all
             let _ = free_sinograms.send(values);

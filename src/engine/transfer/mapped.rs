@@ -4,7 +4,8 @@
 use super::channels::{Chunk, Delivery, DeviceChannels, FoundInSlices, ReadPiece, Transfer};
 use super::stream::{Buffers, Computing, stream};
 use crate::device::{HostMemory, Session};
-use crate::engine::chunks::{ChunkShape, DeviceSeconds, Engine, SliceBuffers};
+use crate::engine::chunks::{ChunkShape, Engine, SliceBuffers};
+use crate::engine::seconds::DeviceSeconds;
 use crate::error::Result;
 use crossbeam_channel::{Receiver, Sender};
 use opencl3::memory::Buffer;

@@ -2,8 +2,9 @@
 
 use super::channels::{Chunk, Delivery, LeaveOnDrop};
 use crate::device::Session;
-use crate::engine::chunks::{ChunkKernels, DevicePass, DeviceSeconds, SliceBuffers};
+use crate::engine::chunks::{ChunkKernels, DevicePass, SliceBuffers};
 use crate::engine::run::{Run, joined, threads};
+use crate::engine::seconds::DeviceSeconds;
 use crate::engine::sinograms::{ReadySinograms, SinogramStage};
 use crate::engine::work::Work;
 use crate::error::{Error, Result};

@@ -189,6 +189,7 @@ pub fn reconstruct_cut(
         ahead: 0,
         cut,
         solver: None,
+        lamino: None,
     };
     with_session(found, |session| {
         let mut engine = match by {

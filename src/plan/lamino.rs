@@ -1,0 +1,217 @@
+//! The plan of a run about an inclined axis: slices need many rows of the detector, so a chunk is as many slices as memory
+//! holds, and projections are on the device in parts.
+
+use super::errors::{NoKernelError, PlanDeviceError, PlanFlagError};
+use super::request::{Bytes, PIECES, Request, largest, sum};
+use crate::device::{SinogramStore, sinogram_bytes};
+use crate::error::Result;
+use crate::facts::DeviceKind;
+use crate::fft::{RowStageForm, row_layout};
+use crate::geometry::Lamino;
+use crate::kernel::{
+    Algorithm, GUARD, Interpolation, KernelSpec, Mode, Offer, Parameters, Problem, RowFilter, StepBackends, Texel,
+};
+use crate::operations::LaminoProjector;
+use crate::units::human;
+
+/// Least number of projections that are on the device together, unless no slice fits otherwise.
+const LEAST_PART: usize = 16;
+
+/// How slices about an inclined axis are computed on a device.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct LaminoPlan {
+    pub lamino: Lamino,
+    /// Largest number of rows of the detector that a chunk needs.
+    pub rows: usize,
+    /// Number of chunks that the host holds in each direction: one is read or written while another is computed, if
+    /// there are several.
+    pub chunks_on_host: usize,
+}
+
+/// Sizes of a run about an inclined axis.
+struct LaminoSizes<'a> {
+    request: &'a Request<'a>,
+    lamino: Lamino,
+    spec: KernelSpec,
+    filter: RowFilter,
+    /// Number of slices of the device's share.
+    all: usize,
+    /// Bytes of host memory.
+    host: u64,
+}
+
+/// The kernels, chunks and memory of a run about an inclined axis.
+pub(super) struct InclinedChunks {
+    /// A kernel that reads rows as they are filtered here.
+    pub spec: KernelSpec,
+    pub filter: RowFilter,
+    pub plan: LaminoPlan,
+    /// Number of slices of a chunk.
+    pub chunk: usize,
+    /// Number of projections that are on the device at a time.
+    pub projections: usize,
+    pub device_bytes: Vec<Bytes>,
+    pub host_bytes: u64,
+}
+
+/// Divides a run about an inclined axis into chunks.
+///
+/// # Errors
+/// Those of [`Plan::new`](super::Plan::new).
+pub(super) fn inclined_chunks(request: &Request, lamino: Lamino) -> Result<InclinedChunks> {
+    let Request { scan, choice, facts, memory, .. } = *request;
+    if let Some(refused) = request.avoid.refused.first() {
+        let (device, driver, why) = (facts.name.clone(), facts.driver.clone(), refused.why.clone());
+        return Err(NoKernelError::OfLamino { device, driver, why }.into());
+    }
+    let geometry = &scan.geometry;
+    let (interpolation, mode) = (Interpolation::Linear, Mode::Precise);
+    let parameters = Parameters::start(Algorithm::Standard, mode);
+    let offer = Offer { interpolation, mode, slices: 1, parameters };
+    let problem = Problem::new(geometry.projections(), geometry.same_axis());
+    let spec = KernelSpec::new(&offer, &choice.profile, Texel::Buffer, problem, Some(facts));
+    let filter = RowFilter::new(&spec, &choice.profile.fft, geometry.bins, Some(facts));
+    let all = scan.slices.len().div_ceil(memory.devices.max(1)).max(1);
+    let host = request.left_on_host(StepBackends::HOST)?;
+    let sizes = LaminoSizes { request, lamino, spec, filter, all, host };
+    let (chunk, projections) = sizes.fitting()?;
+    Ok(InclinedChunks {
+        filter,
+        plan: LaminoPlan { lamino, rows: sizes.rows(chunk), chunks_on_host: sizes.chunks_on_host(chunk) },
+        chunk,
+        projections,
+        device_bytes: sizes.on_device(chunk, projections)?,
+        host_bytes: sizes.on_host(chunk),
+        spec: sizes.spec,
+    })
+}
+
+impl LaminoPlan {
+    /// Returns where blocks of a list of slices end, each of which needs no more rows than a chunk of `chunk` slices has.
+    pub fn blocks(&self, slices: &[usize], chunk: usize) -> Vec<usize> {
+        let (mut ends, mut start) = (Vec::new(), 0);
+        for end in 1..=slices.len() {
+            let next = slices.get(start..end + 1);
+            let goes_on = next.is_some_and(|next| next.len() <= chunk && self.lamino.rows_of(next).len() <= self.rows);
+            if !goes_on {
+                ends.push(end);
+                start = end;
+            }
+        }
+        ends
+    }
+}
+
+impl LaminoSizes<'_> {
+    /// Returns the largest number of slices of a chunk that memory holds, and the largest number of projections beside
+    /// them.
+    fn fitting(&self) -> Result<(usize, usize)> {
+        let (scan, facts) = (self.request.scan, self.request.facts);
+        let projections = scan.geometry.projections();
+        let depth = LaminoProjector::depth();
+        let fewer = |&slices: &usize| match slices {
+            1 => None,
+            _ if slices <= depth => Some(slices / 2),
+            _ => Some(slices.div_ceil(2).next_multiple_of(depth)),
+        };
+        let least = LEAST_PART.min(projections);
+        let parts = || (1..=projections.div_ceil(least)).map(|parts| projections.div_ceil(parts));
+        let parts = || parts().map(|part| part.next_multiple_of(least).min(projections));
+        for slices in std::iter::successors(Some(self.all), fewer) {
+            // so that a chunk is not many small parts
+            let most = if slices > depth { self.budget(slices) / 2 } else { u64::MAX };
+            if self.on_host(slices) > self.host || self.of_slices(slices) > most {
+                continue;
+            }
+            let smallest = (slices == 1).then_some(2.min(projections));
+            for part in parts().chain(smallest) {
+                let buffers = self.on_device(slices, part)?;
+                if sum(&buffers) <= self.budget(slices) && self.largest(slices, part) <= facts.max_allocation {
+                    return Ok((slices, part));
+                }
+            }
+        }
+        if self.on_host(1) > self.host {
+            let (memory, needed) = (human(self.host), human(self.on_host(1)));
+            return Err(PlanFlagError::NoMemoryForInclined { memory, needed, rows: self.rows(1) }.into());
+        }
+        let buffers = self.on_device(1, 2.min(projections))?;
+        Err(PlanDeviceError::NoMemoryForInclined {
+            device: facts.name.clone(),
+            rows: self.rows(1),
+            needed: human(sum(&buffers)),
+            largest: human(largest(&buffers)),
+            free: human(self.budget(1)),
+            allocation: human(facts.max_allocation),
+        }
+        .into())
+    }
+
+    /// Returns the largest number of rows of the detector that `slices` slices in a row need.
+    fn rows(&self, slices: usize) -> usize {
+        let run = &self.request.scan.run_slices;
+        // also for slices of other shards, of which percentiles are sampled
+        let windows = run.windows(slices.min(run.len()).max(1));
+        windows.map(|window| self.lamino.rows_of(window).len()).max().unwrap_or(1)
+    }
+
+    fn chunks_on_host(&self, slices: usize) -> usize {
+        if slices >= self.all { 1 } else { PIECES }
+    }
+
+    /// Returns the bytes of slices.
+    fn of_slices(&self, slices: usize) -> u64 {
+        4 * (slices * self.request.scan.geometry.roi.pixels()) as u64
+    }
+
+    /// Returns the bytes of host memory for chunks.
+    fn on_host(&self, slices: usize) -> u64 {
+        let geometry = &self.request.scan.geometry;
+        let rows = 4 * (self.rows(slices) * geometry.projections() * geometry.bins) as u64;
+        self.chunks_on_host(slices) as u64 * (rows + self.of_slices(slices))
+    }
+
+    /// Returns the bytes that may be on the device.
+    fn budget(&self, slices: usize) -> u64 {
+        let Request { facts, memory, .. } = *self.request;
+        let budget = memory.device.unwrap_or(facts.global_memory / 5 * 4);
+        match facts.kind {
+            // a processor computes in the host's memory
+            DeviceKind::Cpu => budget.min(self.host.saturating_sub(self.on_host(slices))),
+            _ => budget,
+        }
+    }
+
+    /// Returns the bytes of the filtered rows of a part.
+    fn filtered(&self, slices: usize, part: usize) -> u64 {
+        4 * (self.rows(slices) * part * (self.request.scan.geometry.bins + 2 * GUARD)) as u64
+    }
+
+    /// Returns the bytes of the largest buffer.
+    fn largest(&self, slices: usize, part: usize) -> u64 {
+        self.filtered(slices, part).max(self.of_slices(slices))
+    }
+
+    /// Returns the buffers on the device for `slices` slices and `part` projections at a time.
+    fn on_device(&self, slices: usize, part: usize) -> Result<Vec<Bytes>> {
+        let (geometry, facts) = (&self.request.scan.geometry, self.request.facts);
+        let (bins, spec) = (geometry.bins, &self.spec);
+        let form = RowStageForm {
+            spec,
+            rows: self.filter,
+            bins,
+            projections: part,
+            all_projections: geometry.projections(),
+            in_place: true,
+            units: facts.compute_units,
+        };
+        let sinogram = sinogram_bytes(spec.texel, bins, part, spec.element_bytes());
+        Ok(vec![
+            Bytes { what: "sinograms", bytes: 4 * (self.rows(slices) * part * bins) as u64 },
+            Bytes { what: "slices", bytes: self.of_slices(slices) },
+            Bytes { what: "filtered rows", bytes: row_layout(form).bytes() + self.filtered(slices, part) },
+            Bytes { what: "compound sinogram", bytes: SinogramStore::layout(spec.texel, sinogram).bytes() },
+            Bytes { what: "geometry tables", bytes: LaminoProjector::layout(facts, geometry, slices)?.bytes() },
+        ])
+    }
+}
