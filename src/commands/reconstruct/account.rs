@@ -463,6 +463,7 @@ mod tests {
             fields,
             bins: 256,
             angles: [0.0, 179.25],
+            parts: Vec::new(),
             axis,
         };
         let facts = Facts::of_scan(scan, None);
