@@ -5,7 +5,7 @@ docs/dev/paper/tables.toml.
 """
 
 import copy
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 try:
@@ -37,6 +37,8 @@ class Variant:
     paper: float | None = None
     gpu: str = ""
     group: str = ""  # speeds are compared with the first variant of the group
+    side: int = 1  # bins and pixels of a side are the device's problem by this number
+    part: int = 1  # and projections by this one
 
 
 @dataclass
@@ -48,6 +50,7 @@ class Experiment:
     where: str
     variants: list[Variant] = field(default_factory=list)
     processors: bool = False  # only where it is a processor that is measured
+    rounds: int = 1  # every kernel is measured so often, in turns
 
 
 def load(path):
@@ -139,8 +142,69 @@ class Builder:
         parameters = changed(self.profiles.parameters(profile, family, interpolation, mode, slices), **changes)
         return Variant(label, profile, family, interpolation, mode, slices, parameters, paper, gpu, group)
 
-    def experiment(self, key, where, title, variants, processors=False):
-        return Experiment(key, title, where, variants, processors)
+    def experiment(self, key, where, title, variants, processors=False, rounds=1):
+        return Experiment(key, title, where, variants, processors, rounds)
+
+    def positions(self):
+        """Both forms of Algorithm 6's positions, one after the other with the same parameters: for every kernel of the Titan X
+        that has both, as floats and as halves, and for those that the profile of the H200 ships."""
+        variants = []
+
+        def both(label, profile, family, interpolation, slices, parameters, gpu=""):
+            table = "alu" if family == "hybrid" else None
+            for form, words in (("block", "from blocks"), ("absolute", "from bin 0")):
+                changes = {**parameters[table], "positions": form} if table else form
+                made = changed(parameters, **{table or "positions": changes})
+                # precise counts from blocks where a kernel interpolates itself
+                variants.append(Variant(f"{label}, {words}", profile, family, interpolation, "fast", slices, made, None, gpu, label))
+
+        for family, interpolation, counts in (("standard", "linear", (1, 2, 4)), ("standard", "nearest", (1, 2, 4)),
+                                              ("alu", "linear", (1, 2, 4)), ("alu", "nearest", (1, 2, 4)),
+                                              ("oversample", "linear", (1, 2, 4)), ("hybrid", "linear", (1, 2, 4))):
+            for slices in counts:
+                for storage in ("float", "half"):
+                    # the profile has no hybrid kernel of four slices; four are halves in mode fast
+                    of = min(slices, 2) if family == "hybrid" else slices
+                    mode = "fast" if family == "oversample" or storage == "half" else "precise"
+                    parameters = self.profiles.parameters(self.of_gpu["Titan X"], family, interpolation, mode, of)
+                    inner = parameters["alu"] if family == "hybrid" else parameters
+                    inner["common"]["storage"] = storage
+                    if storage == "half" and family in ("alu", "hybrid") and inner.get("cache") != "advanced":
+                        inner["half-cache"] = True
+                    both(f"Titan X {family}, {interpolation}, {storage}, {slices_of(slices)}", self.of_gpu["Titan X"], family,
+                         interpolation, slices, parameters, "Titan X")
+        for entry in self.profiles["nvidia-hopper"]["kernel"]:
+            family = next(family for family in ("standard", "alu", "oversample", "hybrid", None) if family is None or family in entry)
+            for interpolation in entry["interpolation"] if family else ():
+                for slices in entry["slices"]:
+                    storage = entry[family].get("common", {}).get("storage", "float")
+                    label = f"H200 {family}, {interpolation}, {storage}, {slices_of(slices)}"
+                    if "fast" in entry["mode"] or interpolation == "nearest":
+                        both(label, "nvidia-hopper", family, interpolation, slices, entry[family])
+        return self.experiment("positions", "Algorithms 1 and 6", "Positions from blocks and from bin 0", variants, rounds=3)
+
+    def sizes(self):
+        """5.6 and 6.9: the texture kernel for small images."""
+        variants = []
+        for part in (16, 8, 4, 2, 1):
+            side = f"1/{part} of the side" if part > 1 else "the whole side"
+            for interpolation, slices in (("linear", 1), ("linear", 2), ("nearest", 1)):
+                what = f"{side}, {interpolation}, {slices_of(slices)}"
+                for family in ("texture", "alu", "hybrid"):
+                    if family != "hybrid" or interpolation == "linear":
+                        made = self.kernel(f"{what}: {family}", "Titan X", family, interpolation, slices, group=what)
+                        variants.append(replace(made, side=part, part=part))
+        return self.experiment("sizes", "5.6 and 6.9", "Small images", variants)
+
+    def launches(self):
+        """Lecture 8: projections for each launch, from all of them to 1/64, which are 2048 to 32 on a GPU."""
+        variants = []
+        for family, slices in (("standard", 1), ("texture", 2), ("alu", 1), ("alu", 2)):
+            what = f"{family}, {slices_of(slices)}"
+            for part in (1, 2, 4, 8, 16, 32, 64):
+                label = f"{what}: " + (f"1/{part} of the projections" if part > 1 else "all projections")
+                variants.append(replace(self.kernel(label, "Titan X", family, "linear", slices, group=what), part=part))
+        return self.experiment("launches", "Lecture 8", "Projections for each launch", variants)
 
     def mappings(self):
         paper = {(row["slices"], row["mapping"] == "z-order"): row["speed"] for row in self.rows(11)}
@@ -289,4 +353,4 @@ class Builder:
     def all(self):
         return [self.mappings(), self.texture_occupancy(), self.texture(), self.draft(), self.rounding(),
                 self.caches(), self.occupancy(), self.arithmetic(), self.processors(), self.balance(), self.hybrid(),
-                self.oversampling()]
+                self.oversampling(), self.positions(), self.sizes(), self.launches()]

@@ -5,6 +5,8 @@ remarks.toml names them in braces. A number that is neither computed here nor pa
 
 import re
 
+from paper_figures import LEAST_GAIN
+
 
 def percent(new, old):
     """How much more `new` is than `old`, in percent."""
@@ -301,6 +303,22 @@ class Facts:
                 "one": f"{self.table(23, gpu='Titan X', slices=1)['speed'] / base:.2f}",
                 "text_linear": figure["titan-x-linear"], "text_nearest": figure["titan-x-nearest"],
                 "text_one": whole(figure["titan-x-one-slice"])}
+
+    def figure_6(self):
+        figure = self.tables["figure-6"]
+        return {"above": figure["one-slice-percent-at-least"], "several": "-".join(map(str, figure["several-slices-percent"]))}
+
+    def positions(self):
+        made = {"least": whole(100 * LEAST_GAIN)}
+        if self.gpu is not None and "positions" in self.page.results[self.gpu]["experiments"]:
+            rows, gains = self.rows("positions"), {}
+            for label, row in rows.items():
+                if label.startswith("Titan X") and label.endswith("from bin 0"):
+                    blocks = rows[label.replace("from bin 0", "from blocks")]
+                    if row.speed(self.gpu) and blocks.speed(self.gpu):
+                        gains.setdefault(row.variant.family, []).append(percent(row.speed(self.gpu), blocks.speed(self.gpu)))
+            made |= {f"gpu_{family}": span(found) for family, found in gains.items()}
+        return made
 
     def draft(self):
         """Where the draft and Table 13 have the same number of projections and slices."""

@@ -6,7 +6,9 @@ import textwrap
 from pathlib import Path
 
 import paper_experiments as experiments
+import paper_figures as figures
 from paper_facts import Facts, filled
+from paper_figures import table, three
 
 ROOT = experiments.ROOT
 REMARKS = ROOT / "docs/dev/paper/remarks.toml"
@@ -29,16 +31,10 @@ HEAD = (
     "others. {measured}",
 )
 # a result without this was measured before the profiles had positions from bin 0 for these kernels
-BLOCKS = ("All measurements of arithmetic, oversampling and hybrid kernels were made with positions from blocks.",
-          "Those of {names} were measured with positions from blocks throughout.", "")
-
-
-def three(number):
-    """Three digits."""
-    if number is None:
-        return "-"
-    decimals = next((count for least, count in ((100, 0), (10, 1), (1, 2)) if abs(number) >= least), 3)
-    return f"{number:.{decimals}f}"
+BLOCKS = ("All measurements of arithmetic, oversampling and hybrid kernels in these tables were made with positions from blocks, "
+          "and those of Kepler's texture kernels before their loop over projections was unrolled.",
+          "Those of {names} were measured with positions from blocks throughout, and before the loop over projections was unrolled "
+          "in Kepler's texture kernels.", "")
 
 
 def paragraph(text, bullet=False):
@@ -46,12 +42,6 @@ def paragraph(text, bullet=False):
     return textwrap.fill(" ".join(text.split()), 120, initial_indent="* " if bullet else "",
                          subsequent_indent="  " if bullet else "", break_long_words=False,
                          break_on_hyphens=False) + "\n"
-
-
-def table(head, rows):
-    """A Markdown table; all columns but the first are numbers."""
-    lines = ["| " + " | ".join(head) + " |", "|---|" + "---:|" * (len(head) - 1)]
-    return "\n".join(lines + ["| " + " | ".join(row) + " |" for row in rows]) + "\n"
 
 
 class Bounds:
@@ -63,7 +53,7 @@ class Bounds:
     def of(self, variant):
         if "throughput" not in self.profiles[variant.profile]:
             return None
-        key = repr(variant)
+        key = repr((variant.profile, variant.family, variant.interpolation, variant.mode, variant.slices, variant.parameters))
         if key not in self.known:
             self.known[key] = self.ask(variant)
         return self.known[key]
@@ -82,6 +72,8 @@ class Page:
         self.tables = builder.tables
         self.bounds = Bounds(fbp, run, builder.profiles)
         self.model = json.loads(run([fbp, "model", "--json"]))
+        # every kernel of every shipped profile with rates
+        self.kernels = json.loads(run([fbp, "model", "--profile", "all", "--json"]))
         files = sorted((ROOT / "docs/dev/paper").glob("*.json"))
         self.results = [json.loads(file.read_text()) for file in files]
         # processors last
@@ -96,9 +88,47 @@ class Page:
             size = result["size"]
             seconds = sum(part["seconds"] for part in result["experiments"].values())
             rows.append([letter, result["device"], result["driver"], result["program"],
-                         f"{size} projections of {size} bins, {size} x {size} pixels", result["date"], f"{seconds:.0f}"])
-        head = ["", "device", "driver", "program", "problem", "date", "seconds"]
-        return table(head, rows) if rows else "No device has been measured.\n"
+                         f"{size} projections of {size} bins, {size} x {size} pixels", self.protocol(result), result["date"],
+                         f"{seconds:.0f}"])
+        head = ["", "device", "driver", "program", "problem", "timed over", "date", "seconds"]
+        return table(head, rows) + self.steadiness() if rows else "No device has been measured.\n"
+
+    @staticmethod
+    def protocol(part):
+        return f"{part['slices']} slices" if "slices" in part else f"{part['passes']} passes"
+
+    def steadiness(self):
+        """Kernels whose rate or clock was another after their passes than before (2.3)."""
+        said = []
+        for letter, result in zip(self.letters, self.results):
+            rows = [row for part in result["experiments"].values() for row in part["rows"]]
+            known = [row for row in rows if row.get("moved") is not None]
+            if known:
+                moved = [row for row in known if row["moved"]]
+                text = f"{letter}: the rate of {len(moved)} of {len(known)} kernels moved while they were timed"
+                clocks = [row["clock_mhz"] for row in known if row.get("clock_mhz")]
+                if clocks:
+                    apart = sum(abs(after / before - 1) > 0.02 for before, after in clocks)
+                    lowest, highest = (pick(pick(pair) for pair in clocks) for pick in (min, max))
+                    text += (f"; the driver told the clock of {len(clocks)}, {lowest} to {highest} MHz, "
+                             f"which was another by more than 2 % afterwards for {apart}")
+                said.append(text + ".")
+        return "\n" + paragraph(" ".join(said)) if said else ""
+
+    def if_measured(self, experiment):
+        """The table of an experiment for which the paper has no speeds."""
+        if any(experiment.key in result["experiments"] for result in self.results):
+            return self.experiment(experiment)
+        return f"Not measured yet (`scripts/paper --only {experiment.key}`).\n"
+
+    def when(self, experiment):
+        """Which columns of a table were measured at another time than the device's others."""
+        said = []
+        for letter, result in zip(self.letters, self.results):
+            part = result["experiments"].get(experiment.key, {})
+            if any(part.get(key, result[key]) != result[key] for key in ("date", "driver", "program")):
+                said.append(f"{letter} here: {part['date']}, {part['program']}, driver {part['driver']}, {self.protocol(part)}.")
+        return "\n" + paragraph(" ".join(said)) if said else ""
 
     def measured(self, experiment, number):
         """Speeds of a variant by device."""
@@ -130,7 +160,7 @@ class Page:
             limit = f"{three(bound)} ({model['limit']})" if bound else "-"
             share = f"{100 * variant.paper / bound:.0f} %" if variant.paper and bound else "-"
             rows.append([variant.label, cells[0], limit, share, *cells[1:]])
-        return table(head, rows)
+        return table(head, rows) + self.when(experiment)
 
     @staticmethod
     def cell(speed, base):
@@ -139,14 +169,22 @@ class Page:
     def section(self, key, title, body):
         text = f"\n## {title}\n\n{body}"
         remark = self.remarks.get(key, {})
-        kinds = ["text"] + ["gpu"] * any(result["gpu"] for result in self.results)
-        kinds += ["processor"] * any(not result["gpu"] for result in self.results)
+        kinds = ["text"] + ["gpu"] * self.has(key, True) + ["processor"] * self.has(key, False)
         facts = self.facts.of(key)
         return text + "".join("\n" + paragraph(filled(remark[kind], facts)) for kind in kinds if kind in remark)
 
+    def has(self, key, gpu):
+        """Whether a device of this kind was measured; for an experiment, whether the first of them was in it, which remarks are
+        about."""
+        result = next((result for result in self.results if result["gpu"] == gpu), None)
+        if result is None or all(experiment.key != key for experiment in self.every):
+            return result is not None
+        return key in result["experiments"]
+
     def head(self):
         """What the page is, its columns, and where positions are counted from."""
-        old = [letter for letter, result in zip(self.letters, self.results) if "positions" not in result]
+        old = [letter for letter, result in zip(self.letters, self.results)
+               if "positions" not in result and any("positions" not in part for part in result["experiments"].values())]
         which = 0 if len(old) == len(self.results) else 1 if old else 2
         measured = BLOCKS[which].format(names=" and ".join(old)) if self.results else ""
         parts = [paragraph(part.replace("{measured}", measured)) for part in HEAD]
@@ -337,18 +375,31 @@ class Page:
                                         self.experiment(by_key[key]))
         parts = [self.head(), "\n", self.devices()]
         parts.append(self.section("table-10", "Table 10: rates of devices", self.table_10()))
-        parts += [made("order"), made("texture-occupancy"), made("texture")]
+        drawn = figures.Figures(self)
+        used = lambda key, number: self.section(
+            key, f"Table {number}: {by_key[key].title[0].lower()}{by_key[key].title[1:]}",
+            self.experiment(by_key[key]) + "\n" + figures.resources(self, by_key[key], number))
+        parts.append(self.section("units", "Figure 3 and 3.7: order of fetches, and pairs of instructions", figures.units()))
+        parts += [made("order"), used("texture-occupancy", 12), made("texture")]
+        parts.append(self.section("figure-6", "Figure 6: what is used of the texture unit", drawn.figure_6()))
         parts.append(self.section("draft", "The draft's tables", self.draft(by_key["draft"])))
         parts.append(self.section("table-15", "Table 15: operations of an update", self.table_15()))
         title = "Table 16: bounds by the paper's list of operations, paper / fbp model"
         parts.append(self.section("table-16", title, self.table_16()))
-        parts += [made("rounding"), made("caches"), made("occupancy"), made("arithmetic"), made("processors")]
+        parts += [made("rounding"), made("caches"), used("occupancy", 19), made("arithmetic"), made("processors")]
         balance = by_key["balance"]
         parts.append(self.section("balance", f"Table 22: {balance.title[0].lower()}{balance.title[1:]}",
                                   self.experiment(balance) + "\n" + self.utilization(balance)))
         parts += [made("hybrid"), made("oversampling")]
         parts.append(self.section("table-25", "Table 25: the fastest kernel that keeps the rule", self.table_25()))
-        parts.append(self.section("figure-21", "Figure 21: speed-up over the standard kernel", self.figure_21()))
+        parts.append(self.section("figure-20", "Figure 20: NVIDIA's GPUs from 2009 to 2016", drawn.figure_20()))
+        parts.append(self.section("figure-21", "Figure 21: speed-up over the standard kernel",
+                                  self.figure_21() + "\n" + drawn.figure_21()))
+        forms = by_key["positions"]
+        parts.append(self.section("positions", "Algorithms 1 and 6: positions from blocks and from bin 0",
+                                  self.if_measured(forms) + figures.decided(self, forms)))
+        parts += [self.section(key, f"{by_key[key].where}: {by_key[key].title[0].lower()}{by_key[key].title[1:]}",
+                               self.if_measured(by_key[key])) for key in ("sizes", "launches")]
         parts.append(self.section("quality", "Figures 7, 8, 18 and 19: quality", self.quality()))
         parts.append(self.section("misprints", "Misprints", self.misprints()))
         parts.append(self.section("inconsistencies", "Inconsistencies", self.inconsistencies()))

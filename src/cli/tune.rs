@@ -18,8 +18,13 @@ pub struct TuneArgs {
     #[command(flatten)]
     pub kernels: KernelSelectionArgs,
     /// Tune the sizes of the work-groups of the steps around the filter instead of kernels, in seconds
-    #[arg(long, conflicts_with_all = ["algorithm", "interpolation", "mode", "slices_per_pass", "size", "quick", "budget", "resume"])]
+    #[arg(long, conflicts_with_all = ["algorithm", "interpolation", "mode", "slices_per_pass", "size", "quick", "budget", "resume",
+        "balance_by_multiprocessor"])]
     pub steps: bool,
+    /// Also try hybrid kernels that divide blocks by the multiprocessor that runs them; the last bits of slices then vary
+    /// from run to run
+    #[arg(long)]
+    pub balance_by_multiprocessor: bool,
     /// Side of a slice in pixels [default: 2048, or 512 on CPUs; with --quick 512, or 256 on CPUs; less if device
     /// memory is too small]
     #[arg(long, value_name = "N")]

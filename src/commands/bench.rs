@@ -295,7 +295,7 @@ pub(super) fn measure(
                     bench = Some(here);
                     with_numbers(row, &measured, protocol)
                         .with_bound(rates.and_then(|rates| rates.bound(&spec, facts)))
-                        .with_occupancy(measured.registers, resident(&spec, rates, measured.registers))
+                        .with_occupancy(measured.resources.registers, resident(&spec, rates, measured.resources.registers))
                 }
                 Err(error) => row.without_numbers(Verdict::Failed(error.to_string())),
             },
@@ -323,10 +323,12 @@ fn with_numbers(row: BenchRow, measured: &KernelTiming, protocol: &Protocol) -> 
     BenchRow {
         verdict: if measured.checked.right() { Verdict::Correct } else { Verdict::Incorrect },
         error: Some(measured.checked.error),
+        private_bytes: measured.resources.private_bytes,
         gu_per_s: measured.time.map(|time| protocol.updates(row.slices) / time.seconds * 1e-9),
         drift: measured.time.map(|time| time.drift),
         moved: measured.time.map(|time| time.moved),
         runs: measured.time.map(|time| time.runs),
+        during: measured.time.map(|time| time.during),
         seconds_per_slice: measured.time.map(|time| time.seconds / slices),
         filter_seconds_per_slice: measured.filter.map(|s| s / slices),
         ..row

@@ -34,7 +34,7 @@ parameters! {
         alu_blocks: u32 = 1, Domain::at_least(1).tries(&[1, 2, 3, 4, 5]);
         /// `block`: depends on the block's number. `multiprocessor`: depends on the multiprocessor that runs it, if
         /// assembly can query it; the last bits of a slice then depend on scheduling.
-        balance: Balance = Balance::Block, Domain::words::<Balance>().tries::<Balance>(&[]);
+        balance: Balance = Balance::Block, Domain::words::<Balance>().depends_on_scheduling();
     }
 }
 
@@ -44,8 +44,8 @@ impl Family for Hybrid {
     }
 
     fn notes(&self) -> &'static str {
-        "It has a table `alu` with the keys of `[kernel.alu]`, including `common`. Tuning does not try `balance = \"multiprocessor\"`: \
-         regions would no longer be identical to crops of the slice, and results would vary between runs."
+        "It has a table `alu` with the keys of `[kernel.alu]`, including `common`. Tuning tries `balance = \"multiprocessor\"` only with \
+         `--balance-by-multiprocessor`: regions are then no longer identical to crops of the slice, and results vary between runs."
     }
 
     fn common(&self) -> &Common {

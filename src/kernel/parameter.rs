@@ -93,11 +93,13 @@ pub struct Domain {
     tried: Vec<Value>,
     rank: u8,
     trades_exactness: bool,
+    depends_on_scheduling: bool,
 }
 
 impl Domain {
     fn new<T: Serialize>(legal: LegalValues, tried: &[T]) -> Domain {
-        Domain { legal, tried: Vec::new(), rank: u8::MAX, trades_exactness: false }.tries(tried)
+        let (rank, trades_exactness, depends_on_scheduling) = (u8::MAX, false, false);
+        Domain { legal, tried: Vec::new(), rank, trades_exactness, depends_on_scheduling }.tries(tried)
     }
 
     /// Allows one of these numbers; tuning tries all of them.
@@ -150,6 +152,11 @@ impl Domain {
     pub(super) fn trades_exactness(self) -> Domain {
         Domain { trades_exactness: true, ..self }
     }
+
+    /// Marks values with which the last bits of a slice depend on scheduling: tuning changes the parameter only on request.
+    pub(super) fn depends_on_scheduling(self) -> Domain {
+        Domain { depends_on_scheduling: true, ..self }
+    }
 }
 
 /// A parameter of a family.
@@ -164,6 +171,8 @@ pub struct Parameter {
     pub tried: Vec<Value>,
     /// True if other values are less exact.
     pub trades_exactness: bool,
+    /// True if the last bits of a slice depend on scheduling with some values.
+    pub depends_on_scheduling: bool,
     rank: u8,
 }
 
@@ -177,6 +186,7 @@ impl Parameter {
             legal: domain.legal,
             tried: domain.tried,
             trades_exactness: domain.trades_exactness,
+            depends_on_scheduling: domain.depends_on_scheduling,
             rank: domain.rank,
             key,
         }

@@ -89,6 +89,7 @@ pub fn tune(args: &TuneArgs, cancelled: &AtomicBool) -> Result<(String, Result<(
         elapsed: Duration::ZERO,
         budget,
         reach: if args.quick { Reach::Adjacent } else { Reach::Any },
+        scheduling: args.balance_by_multiprocessor,
         reporter: &reporter,
         cancelled,
         measurements: Vec::new(),

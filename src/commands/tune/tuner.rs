@@ -59,6 +59,8 @@ pub struct Tuner<'a> {
     pub elapsed: Duration,
     pub budget: Duration,
     pub reach: Reach,
+    /// True if kernels may be tried whose last bits depend on scheduling.
+    pub scheduling: bool,
     pub reporter: &'a Reporter,
     pub cancelled: &'a AtomicBool,
     /// Measurements in the order in which they were made.
@@ -105,6 +107,7 @@ impl Tuner<'_> {
             reach: self.reach,
             slices: slice_modes(self.wanted),
             registers: !self.profile.hardware.register_option.is_empty(),
+            scheduling: self.scheduling,
         };
         let modes = space.slices.clone();
         let algorithms: &[Algorithm] = &self.wanted.algorithms;
@@ -264,7 +267,7 @@ impl Tuner<'_> {
             }
             None => Err(Error::Internal("the device is not open".into())),
         };
-        let registers = measured.as_ref().ok().and_then(|measured| measured.registers);
+        let registers = measured.as_ref().ok().and_then(|measured| measured.resources.registers);
         let (verdict, reason, error, seconds) = match measured {
             Ok(m) if m.time.is_some() => ("right", None, Some(m.checked.error), m.time.map(|time| time.seconds)),
             Ok(m) => ("wrong", None, Some(m.checked.error), None),

@@ -45,6 +45,8 @@ pub struct BenchRow {
     pub share: Option<f64>,
     /// Registers of an item, as the driver reports them.
     pub registers: Option<u32>,
+    /// Bytes of an item in memory, outside its registers, as the driver reports them: spills and indexed arrays.
+    pub private_bytes: Option<u64>,
     /// Resident warps by the model, as a share of the most.
     pub occupancy: Option<f64>,
     /// Resource that limits the resident warps.
@@ -55,6 +57,8 @@ pub struct BenchRow {
     pub moved: Option<bool>,
     /// Number of times that the kernel was timed, until its rate did not move or the patience ended.
     pub runs: Option<usize>,
+    /// When the timed passes began and ended, in seconds since 1970.
+    pub during: Option<[f64; 2]>,
     /// Seconds of back projection for one slice of a pass.
     pub seconds_per_slice: Option<f64>,
     /// Seconds of the whole filter for one slice of a pass: padding, transforms, spectrum, storing.
@@ -95,11 +99,13 @@ impl BenchRow {
             limit: None,
             share: None,
             registers: None,
+            private_bytes: None,
             occupancy: None,
             occupancy_limit: None,
             drift: None,
             moved: None,
             runs: None,
+            during: None,
             seconds_per_slice: None,
             filter_seconds_per_slice: None,
         }
@@ -241,11 +247,13 @@ pub(crate) fn example_row(algorithm: Algorithm, slices: u32, gu_per_s: Option<f6
         limit: Some("local"),
         share: gu_per_s.map(|rate| rate / 200.0),
         registers: Some(40),
+        private_bytes: Some(8),
         occupancy: Some(0.75),
         occupancy_limit: Some("registers"),
         drift: gu_per_s.map(|_| 0.001),
         moved: gu_per_s.map(|_| false),
         runs: gu_per_s.map(|_| 1),
+        during: gu_per_s.map(|_| [1e9, 1e9 + 1.0]),
         seconds_per_slice: gu_per_s.map(|_| 1.25e-3),
         filter_seconds_per_slice: None,
     }

@@ -2,7 +2,7 @@
 //! repeats this if the rate has changed by then.
 
 use crate::error::Result;
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 /// Share by which medians of passes may differ and be the same rate in any case.
 const STEADY: f64 = 0.02;
@@ -34,11 +34,18 @@ pub enum Patience {
     Long,
 }
 
+/// Returns the seconds since 1970, by which other programs find what they measured at the same time, such as clocks.
+pub(super) fn unix_seconds() -> f64 {
+    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0.0, |elapsed| elapsed.as_secs_f64())
+}
+
 /// The time of a pass.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct SteadyTime {
     /// Median of the passes.
     pub seconds: f64,
+    /// When the first of these passes began and the last one ended, in seconds since 1970.
+    pub during: [f64; 2],
     /// Share by which the rate afterwards differs from that before; 0 if that was not measured.
     pub drift: f64,
     /// True if the drift is more than what passes scatter by.
@@ -105,16 +112,19 @@ pub fn steady_time(passes: usize, patience: Patience, mut pass: impl FnMut() -> 
     let mut runs = 0;
     loop {
         let before = heat(patience, &mut pass)?;
+        let began = unix_seconds();
         let mut times = (0..passes).map(|_| pass()).collect::<Result<Vec<f64>>>()?;
+        let during = [began, unix_seconds()];
         runs += 1;
         let seconds = median(&mut times);
         if patience == Patience::Short {
-            return Ok(SteadyTime { seconds, drift: 0.0, moved: false, runs });
+            return Ok(SteadyTime { seconds, during, drift: 0.0, moved: false, runs });
         }
         let after = Window::of(before.length, &mut pass)?;
         let moved = !before.agrees(&after);
         if !moved || runs == MOST_RUNS {
-            return Ok(SteadyTime { seconds, drift: before.median / after.median - 1.0, moved, runs });
+            let drift = before.median / after.median - 1.0;
+            return Ok(SteadyTime { seconds, during, drift, moved, runs });
         }
     }
 }
@@ -160,6 +170,10 @@ mod tests {
         let (pass, _) = passes(|number| if number < 24 { 100 } else { 150 });
         let time = steady_time(4, Patience::Long, pass).unwrap();
         assert!(time.seconds == 0.15 && !time.moved && time.runs == 2, "{time:?}");
+        // the four passes of the last run alone, of 20 ms each
+        let [began, ended] = time.during;
+        let length = ended - began;
+        assert!((0.08..2.0).contains(&length) && (unix_seconds() - ended).abs() < 60.0, "{time:?}");
         let (pass, _) = passes(|number| if number < 24 { 100 } else { 150 });
         let time = steady_time(4, Patience::Short, pass).unwrap();
         assert_eq!((time.drift, time.runs), (0.0, 1));

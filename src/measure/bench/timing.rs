@@ -1,9 +1,9 @@
 //! Times kernels on a device, after checking each on the data used for timing.
 
 use super::super::protocol::Protocol;
-use super::steady::{Patience, SteadyTime, steady_time};
+use super::steady::{Patience, SteadyTime, steady_time, unix_seconds};
 use crate::check::{Checked, Checker, Loaded, Reference};
-use crate::device::Session;
+use crate::device::{Resources, Session};
 use crate::error::Result;
 use crate::fft::RowBatch;
 use crate::kernel::{KernelSpec, Offer, Padding, RowFilter, Texel, generate_filter};
@@ -19,8 +19,8 @@ pub struct KernelTiming {
     pub time: Option<SteadyTime>,
     /// Seconds of the filter for a pass, if there is a transform on this machine.
     pub filter: Option<f64>,
-    /// Registers of an item, if the driver reports them.
-    pub registers: Option<u32>,
+    /// What the kernel uses, as far as the driver reports it.
+    pub resources: Resources,
 }
 
 /// A filter that was timed: its source, the layout that it stores into, and how rows are filtered.
@@ -97,8 +97,8 @@ impl Bench {
             first = first.or(Some(prepared));
         }
         let checked = Checked::new(error, spec);
-        let registers = first.as_ref().and_then(|prepared| prepared.projector.resources().registers);
-        let mut measured = KernelTiming { checked, time: None, filter: None, registers };
+        let resources = first.as_ref().map(|prepared| prepared.projector.resources()).unwrap_or_default();
+        let mut measured = KernelTiming { checked, time: None, filter: None, resources };
         let (passes, count) = (self.protocol.passes_of(spec.slices), spec.slices as usize);
         let patience = if options.patient { Patience::Long } else { Patience::Short };
         if let Some(Loaded { filter, sinogram, projector }) = &first
@@ -112,10 +112,11 @@ impl Bench {
                 session.finish()?;
                 Ok(device_seconds(&events).unwrap_or_else(|| start.elapsed().as_secs_f64()))
             };
+            let began = unix_seconds();
             let once = options.give_up_after.map(|_| pass()).transpose()?;
             measured.time = Some(match (once, options.give_up_after) {
                 (Some(seconds), Some(most)) if seconds > most => {
-                    SteadyTime { seconds, drift: 0.0, moved: false, runs: 1 }
+                    SteadyTime { seconds, during: [began, unix_seconds()], drift: 0.0, moved: false, runs: 1 }
                 }
                 _ => steady_time(passes, patience, pass)?,
             });

@@ -208,7 +208,7 @@ mod tests {
     }
 
     fn search(reach: Reach, starts: &[Offer]) -> Search {
-        let space = Space { reach, slices: vec![16, 32, 64], registers: false };
+        let space = Space { reach, slices: vec![16, 32, 64], registers: false, scheduling: false };
         Search::new(space, starts.iter().map(candidate).collect())
     }
 

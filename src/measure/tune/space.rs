@@ -27,6 +27,8 @@ pub struct Space {
     pub slices: Vec<u32>,
     /// True if registers can be limited here.
     pub registers: bool,
+    /// True if values may be tried with which the last bits of a slice depend on scheduling.
+    pub scheduling: bool,
 }
 
 impl Space {
@@ -41,6 +43,7 @@ impl Space {
             if fixed.contains(&parameter.key.as_str())
                 || point.mode == Mode::Precise && parameter.trades_exactness
                 || !self.registers && parameter.name() == "occupancy"
+                || !self.scheduling && parameter.depends_on_scheduling
             {
                 continue;
             }
@@ -167,11 +170,11 @@ mod tests {
     use super::*;
     use crate::facts::DeviceKind;
     use crate::facts::example;
-    use crate::kernel::{Standard, Storage, Vector};
+    use crate::kernel::{Hybrid, Standard, Storage, Vector};
     use crate::profile::ProfileStore;
 
     fn space(reach: Reach) -> Space {
-        Space { reach, slices: SLICE_MODES.to_vec(), registers: true }
+        Space { reach, slices: SLICE_MODES.to_vec(), registers: true, scheduling: false }
     }
 
     fn point(parameters: Parameters, slices: u32, mode: Mode) -> Point {
@@ -249,6 +252,17 @@ mod tests {
             steps.iter().filter(|p| describe_changes(&changes(&odd, p)).contains("projections-at-once")).count(),
             7
         );
+    }
+
+    #[test]
+    fn blocks_are_divided_by_multiprocessor_only_on_request() {
+        let start = point(Parameters::Hybrid(Hybrid::default()), 2, Mode::Precise);
+        let tried = |scheduling| {
+            let near = Space { scheduling, ..space(Reach::Adjacent) }.neighbours(&start);
+            near.iter().map(|p| describe_changes(&changes(&start, p))).filter(|w| w.contains("balance")).collect::<Vec<_>>()
+        };
+        assert_eq!(tried(false), [""; 0]);
+        assert_eq!(tried(true), ["balance = multiprocessor"]);
     }
 
     #[test]

@@ -173,7 +173,7 @@ fn described(tables: &PaperTables, gpu: &Gpu) -> BTreeMap<Use, Flat> {
     let mut add = |family: Algorithm, interpolation: Interpolation, mode: Mode, slices: i64, decided: Flat| {
         let family: &'static str = family.into();
         let mut parameters = defaults(family.parse().unwrap());
-        let chosen = tables.chosen(family).filter(|(key, _)| parameters.contains_key(*key)).collect::<Vec<_>>();
+        let chosen = tables.chosen(gpu, family).filter(|(key, _)| parameters.contains_key(*key)).collect::<Vec<_>>();
         parameters.extend(chosen.into_iter().map(|(key, value)| (key.to_owned(), value.clone())));
         parameters.extend(decided);
         let place =

@@ -89,9 +89,10 @@ impl PaperTables {
     }
 
     /// What is chosen for a parameter of a family that no table decides.
-    fn chosen<'a>(&'a self, family: &'a str) -> impl Iterator<Item = (&'a str, &'a Value)> {
+    fn chosen<'a>(&'a self, gpu: &'a Gpu, family: &'a str) -> impl Iterator<Item = (&'a str, &'a Value)> {
         let rows = self.0["chosen"].as_array().unwrap().iter().map(|row| row.as_table().unwrap());
-        rows.filter(move |row| row["family"].as_str() == Some(family)).map(|row| {
+        let is_for = |row: &Table| row.get("choice").is_none_or(|choice| choice.as_str() == Some(&gpu.choice));
+        rows.filter(move |row| row["family"].as_str() == Some(family) && is_for(row)).map(|row| {
             assert!(row["reason"].as_str().is_some_and(|reason| !reason.is_empty()), "{row:?}");
             (row["key"].as_str().unwrap(), &row["value"])
         })
