@@ -1,6 +1,6 @@
 //! How and where a run takes place: devices, memory, files, messages. Nothing here affects the bytes of a slice.
 
-use crate::cli::{InputArgs, ReconstructArgs, ScanArgs, Text};
+use crate::cli::{InputArgs, ReconstructArgs, ScanArgs, StepArgs, Text};
 use crate::device::DeviceList;
 use crate::error::{Result, messages};
 use crate::least_squares::ProjectionWeights;
@@ -9,7 +9,7 @@ use crate::recipe::{Span, parse_size, parse_time};
 use crate::report::Messages;
 use crate::shard::Shard;
 use crate::sink::{OUTPUT_FORMS, Target};
-use crate::source::{StackPaths, list_file};
+use crate::source::{StackPaths, distortion_files, list_file};
 use crate::visible::Shown;
 use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
@@ -108,13 +108,14 @@ pub enum Existing {
 
 impl Files {
     /// Collects the files that flags name.
-    pub fn new(input: &InputArgs, scan: &ScanArgs) -> Files {
+    pub fn new(input: &InputArgs, scan: &ScanArgs, steps: &StepArgs) -> Files {
         let data = [&input.sinograms, &input.projections, &input.raw].into_iter().flatten().next();
         let stacks = StackPaths {
             data: data.map(String::as_str).or(input.hdf5_spec()).unwrap_or_default().to_owned(),
             flats: input.flats.clone(),
             flats2: input.flats2.clone(),
             darks: input.darks.clone(),
+            distortion: steps.distortion.as_ref().map_or(Vec::new(), |text| distortion_files(&text.0).0),
             order_by: input.order_by,
         };
         let mut parts = input.parts().iter().map(|part| stacks.of_part(part));
@@ -131,11 +132,11 @@ impl Files {
     /// Returns all paths that the input was read from, except files in directories.
     pub fn all(&self) -> impl Iterator<Item = &Path> {
         let stacks = [&self.stacks].into_iter().chain(&self.further).flat_map(|part| {
-            let StackPaths { data, flats, flats2, darks, order_by: _ } = part;
-            [Some(data), flats.as_ref(), flats2.as_ref(), darks.as_ref()]
+            let StackPaths { data, flats, flats2, darks, distortion, order_by: _ } = part;
+            [Some(data), flats.as_ref(), flats2.as_ref(), darks.as_ref()].into_iter().flatten().chain(distortion)
         });
         let texts = [&self.angles, &self.center_shifts, &self.weights, &self.config];
-        let stacks = stacks.flatten().map(|spec| list_file(spec).unwrap_or(Path::new(spec)));
+        let stacks = stacks.map(|spec| list_file(spec).unwrap_or(Path::new(spec)));
         stacks.chain(texts.into_iter().flatten().map(PathBuf::as_path))
     }
 }
@@ -164,7 +165,7 @@ impl Execution {
             files: Files {
                 config: args.config.clone(),
                 weights: args.weights.clone().filter(|_| weights == ProjectionWeights::File),
-                ..Files::new(&args.input, &args.scan)
+                ..Files::new(&args.input, &args.scan, &args.steps)
             },
             rows: match (text(&args.rows), text(&args.slab)) {
                 (_, Some(slab)) => Some(Span::parse(&slab, "--slab")?),

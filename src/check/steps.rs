@@ -18,9 +18,12 @@ use crate::operations::{
 use crate::operations::{EncodedSample, files};
 use crate::source::{SampleType, StoredRows, StoredSamples};
 use crate::steps::stripes::Stripes;
-use crate::steps::{Air, Band, Counts, Outliers, Paganin, SMALLEST_TRANSMISSION, Steps, Tilt, Unsharp, widened};
+use crate::steps::{
+    Air, Band, Counts, Optics, Outliers, Paganin, PlaceTable, SMALLEST_TRANSMISSION, Steps, Tilt, Unsharp, widened,
+};
 use half::f16;
 use opencl3::memory::{Buffer, CL_MEM_READ_WRITE};
+use std::sync::Arc;
 
 /// Number of bins: odd, and more than a work-group has items.
 const BINS: usize = 141;
@@ -72,7 +75,10 @@ impl DeviceSteps<'_> {
     /// Returns the checks that are done before the run.
     fn checks(&self) -> Vec<StepCheck> {
         let Steps { outliers, air, tilt, phase, stripes, .. } = self.steps;
-        let images = tilt.map(StepCheck::Tilt).into_iter().chain(phase.map(StepCheck::Phase));
+        // the tilt is part of the table
+        let mapped = self.shape.images.is_some_and(|(_, blocks)| blocks.mapped);
+        let resampled = if mapped { Some(StepCheck::Distortion) } else { tilt.map(StepCheck::Tilt) };
+        let images = resampled.into_iter().chain(phase.map(StepCheck::Phase));
         let binning = (self.binning > 1).then_some(StepCheck::Binning(self.binning));
         let rows = binning.into_iter().chain([StepCheck::Rows(outliers.clone())]);
         let rows = rows.chain(air.map(StepCheck::Air)).chain(images);
@@ -103,6 +109,8 @@ pub enum StepCheck {
     Rows(Option<Outliers>),
     /// Steps on rows of projections with the normalisation by air.
     Air(Air),
+    /// Pixels that are looked up elsewhere.
+    Distortion,
     Tilt(Tilt),
     Phase(Paganin),
     Stripes(Stripes),
@@ -140,7 +148,7 @@ impl StepCheck {
         let rows = [None, Some(Outliers::new(3, 400.0, true))].map(StepCheck::Rows);
         let air = [Air::Sides(9, 5), Air::Region(Roi { x: 0, y: 0, width: 9, height: 5 })].map(StepCheck::Air);
         let sharp = Paganin { length: 2.0, unsharp: Some(Unsharp { sigma: 1.5, amount: 2.0 }) };
-        let images = [StepCheck::Tilt(Tilt { degrees: 0.7 }), StepCheck::Phase(sharp)];
+        let images = [StepCheck::Distortion, StepCheck::Tilt(Tilt { degrees: 0.7 }), StepCheck::Phase(sharp)];
         let samples = [EncodedSample::Float, EncodedSample::Half, EncodedSample::Unsigned16, EncodedSample::Unsigned8];
         let stripes = Stripes::all_methods().into_iter().map(StepCheck::Stripes);
         binning
@@ -162,6 +170,7 @@ impl StepCheck {
             StepCheck::Rows(None) => "rows".to_owned(),
             StepCheck::Rows(Some(outliers)) => format!("rows with outliers {outliers}"),
             StepCheck::Air(air) => format!("air {air}"),
+            StepCheck::Distortion => "distortion".to_owned(),
             StepCheck::Tilt(tilt) => format!("tilt {}", tilt.degrees),
             StepCheck::Phase(paganin) => format!("phase {paganin}"),
             StepCheck::Stripes(method) => format!("stripes {method}"),
@@ -179,7 +188,7 @@ impl StepCheck {
     pub fn backend(&self, backends: StepBackends) -> StepBackend {
         match self {
             StepCheck::Binning(_) | StepCheck::Rows(_) | StepCheck::Air(_) | StepCheck::Extension => backends.rows,
-            StepCheck::Tilt(_) | StepCheck::Phase(_) => backends.images,
+            StepCheck::Distortion | StepCheck::Tilt(_) | StepCheck::Phase(_) => backends.images,
             StepCheck::Stripes(_) => backends.sinograms,
             StepCheck::Samples(_) | StepCheck::Histogram => backends.slices,
             StepCheck::LeastSquares => backends.solver,
@@ -207,7 +216,7 @@ impl StepCheck {
             }
             StepCheck::Binning(_) | StepCheck::Extension => (5e-7, "one rounding to f32"),
             StepCheck::Rows(_) | StepCheck::Air(_) => (1e-5, "roundings of divisions and of the logarithm"),
-            StepCheck::Tilt(_) => (1e-5, "roundings of positions and weights"),
+            StepCheck::Distortion | StepCheck::Tilt(_) => (1e-5, "roundings of positions and weights"),
             StepCheck::Stripes(_) => (1e-5, "sums over projections or bins in f32"),
             StepCheck::Phase(Paganin { unsharp, .. }) => (
                 2e-5 * (1.0 + unsharp.map_or(0.0, |unsharp| unsharp.amount)),
@@ -224,8 +233,9 @@ impl StepCheck {
     /// Errors of the device; a wrong result is none.
     pub fn run(&self, session: &Session, shape: TestShape) -> Result<StepError> {
         let alone = |blocks: RowBlocks| match self {
-            StepCheck::Tilt(_) => RowBlocks { filter_halo: 0, images: None, ..blocks },
-            _ => RowBlocks { rotation_halo: 0, ..blocks },
+            StepCheck::Distortion => RowBlocks { filter_halo: 0, images: None, mapped: true, ..blocks },
+            StepCheck::Tilt(_) => RowBlocks { filter_halo: 0, images: None, mapped: false, ..blocks },
+            _ => RowBlocks { rotation_halo: 0, mapped: false, ..blocks },
         };
         let of_images = shape.images.map(|(bins, blocks)| (bins, alone(blocks)));
         let error = match self {
@@ -233,8 +243,13 @@ impl StepCheck {
             StepCheck::Rows(outliers) => rows(session, outliers.as_ref().map(Outliers::form), None),
             StepCheck::Air(air) => rows(session, None, Some(*air)),
             StepCheck::Extension => extension(session),
-            StepCheck::Tilt(tilt) => images(session, Steps { tilt: Some(*tilt), ..Steps::default() }, of_images),
-            StepCheck::Phase(phase) => images(session, Steps { phase: Some(*phase), ..Steps::default() }, of_images),
+            StepCheck::Distortion => images(session, Steps::default(), of_images, distorted),
+            StepCheck::Tilt(tilt) => {
+                images(session, Steps { tilt: Some(*tilt), ..Steps::default() }, of_images, straight)
+            }
+            StepCheck::Phase(phase) => {
+                images(session, Steps { phase: Some(*phase), ..Steps::default() }, of_images, straight)
+            }
             StepCheck::Stripes(method) => stripes(session, method, shape.projections),
             StepCheck::Samples(sample) => samples(session, *sample),
             StepCheck::Histogram => histogram(session),
@@ -401,9 +416,31 @@ fn extension(session: &Session) -> Result<f64> {
 /// Number of rows of the detector for steps on images.
 const IMAGE_ROWS: usize = 45;
 
+/// Returns optics that do not distort.
+fn straight(size: [usize; 2], _: usize) -> Optics {
+    Optics::of(size)
+}
+
+/// Returns optics that move rows by at most `most` rows, and bins as much more as a row is longer than a column.
+fn distorted([bins, rows]: [usize; 2], most: usize) -> Optics {
+    let middle = [bins, rows].map(|length| (length as f64 - 1.0) / 2.0);
+    let (largest, corner) = (most.min(3) as f64 / middle[1].max(1.0), middle[0].hypot(middle[1]).max(1.0));
+    let table = PlaceTable::new([bins, rows], |at| {
+        let [dx, dz] = [at[0] - middle[0], at[1] - middle[1]];
+        let factor = 1.0 - largest * (dx.hypot(dz) / corner).powi(2);
+        [middle[0] + factor * dx, middle[1] + factor * dz]
+    });
+    Optics { places: Some(Arc::new(table)), ..Optics::of([bins, rows]) }
+}
+
 /// Returns the error of a step on images: transmissions of two projections, on the host and on the device, in blocks
-/// with what is around them if blocks are given.
-fn images(session: &Session, steps: Steps, blocks: Option<(usize, RowBlocks)>) -> Result<f64> {
+/// with what is around them if blocks are given. `optics` are those of a detector of a size, and move rows by at most so many.
+fn images(
+    session: &Session,
+    steps: Steps,
+    blocks: Option<(usize, RowBlocks)>,
+    optics: impl Fn([usize; 2], usize) -> Optics,
+) -> Result<f64> {
     let (bins, rows) = blocks.map_or((BINS, IMAGE_ROWS), |(bins, blocks)| (bins, blocks.rows + 2 * blocks.halo()));
     let projections = 2;
     let pixels = bins * rows;
@@ -413,7 +450,8 @@ fn images(session: &Session, steps: Steps, blocks: Option<(usize, RowBlocks)>) -
         (0.95 - sample + 0.05 * noise(i)) as f32
     };
     let transmissions: Vec<f32> = (0..projections * pixels).map(value).collect();
-    let on_host = steps.on_images(bins, rows);
+    let reach = blocks.map_or(IMAGE_ROWS, |(_, blocks)| blocks.rotation_halo.saturating_sub(PlaceTable::REACH));
+    let on_host = steps.on_images(&optics([bins, rows], reach));
     let state = |number| ProjectionState { number, progress: 0.0, level: 1.0, watched: false };
     let mut correction = RowCorrection::nothing(bins, rows, (0..projections).map(state).collect());
     let possible = on_host.on_device(&mut correction);

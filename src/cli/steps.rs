@@ -26,6 +26,10 @@ pub struct StepArgs {
     #[arg(long, value_name = "METHOD[:KEY=VALUE,...]", help_heading = "Preprocessing")]
     #[serde(skip_serializing_if = "Vec::is_empty", deserialize_with = "one_or_many")]
     pub stripes: Vec<Text>,
+    /// Correct the distortion by the detector's optics: a file of coefficients as Discorpy writes it, or two images with the
+    /// positions along x and y at which pixels were seen; ',repeat' repeats the outermost pixels beyond the detector
+    #[arg(long, value_name = "FILE|X,Y", help_heading = "Preprocessing")]
+    pub distortion: Option<Text>,
     /// Rotate projections to correct a tilted axis, by at most 10 degrees; positive if the axis is at higher bins
     /// further down. With --center auto also 'auto': what the data say
     #[arg(long, value_name = "DEG|auto", allow_hyphen_values = true, help_heading = "Preprocessing")]

@@ -86,7 +86,7 @@ pub(super) fn job(args: &CenterArgs, given_steps: &StepArgs) -> Result<Job> {
         ..Recipe::default()
     };
     let execution = Execution {
-        files: Files::new(&args.input, &args.scan),
+        files: Files::new(&args.input, &args.scan, &args.steps),
         rows: text(&args.rows).map(|text| Span::parse(&text, "--rows")).transpose()?,
         devices: text(&args.device).map(|text| DeviceList::parse(&text)).transpose()?.unwrap_or_default(),
         messages: Messages { verbosity: Messages::verbosity(args.verbose, args.quiet), ..Messages::default() },

@@ -176,7 +176,7 @@ pub(super) fn job(args: &PreprocessArgs, given_steps: &StepArgs) -> Result<Job> 
     let slice = SliceGrid::of_pixels(text(&args.pixel_size).as_deref(), input.binning)?;
     let steps = steps(&args.input, given_steps, &slice)?;
     let execution = Execution {
-        files: Files::new(&args.input, &ScanArgs::default()),
+        files: Files::new(&args.input, &ScanArgs::default(), &args.steps),
         devices: text(&args.device).map(|text| DeviceList::parse(&text)).transpose()?.unwrap_or_default(),
         rows: text(&args.rows).map(|text| Span::parse(&text, "--rows")).transpose()?,
         messages: Messages { strict: args.strict, ..Messages::default() },

@@ -14,7 +14,7 @@ use crate::plan::{HeldByHost, SampleShape, Scan, StackShape};
 use crate::recipe::{AngleSource, Recipe};
 use crate::report::Reporter;
 use crate::source::{FieldMode, InputKind, JoinedPart, Stack, Stacks, Watch, wait};
-use crate::steps::{Preparation, Scope, Steps};
+use crate::steps::{Optics, Preparation, Scope, Steps, Tilt};
 use crate::stitch;
 use crate::visible::{Shown, visible};
 use serde::{Deserialize, Serialize};
@@ -177,10 +177,11 @@ impl Source {
         let StackShape { angles, shifts, weights, .. } = &self.shape;
         let [angles, shifts, weights] = [angles, shifts, weights].map(bits);
         let stack = self.stack().fingerprint();
-        let parts = [&stack, self.preparation.fingerprint(), &angles, &shifts];
+        let parts = [&stack, self.preparation.fingerprint(), angles.as_str(), shifts.as_str()];
         // without weights, runs of earlier versions keep their keys
         let weights = Some(weights.as_str()).filter(|weights| !weights.is_empty());
-        PartsDigest::of(parts.into_iter().chain(weights)).to_string()
+        let distortion = self.stacks.distortion.as_ref().map(|map| format!("distortion {}", map.fingerprint()));
+        PartsDigest::of(parts.into_iter().chain(weights).chain(distortion.as_deref())).to_string()
     }
 
     /// Checks that a job which differs as in [`as_of`](Self::as_of) fits the data.
@@ -233,8 +234,17 @@ impl Source {
             stack.keep_rows(&(0..stack.height()), most);
             return;
         }
-        let around = |job: &Job| job.recipe.steps.rows_around(row, stack.width(), stack.height());
-        let rows = jobs.iter().map(around).reduce(|all, more| all.start.min(more.start)..all.end.max(more.end));
+        let mut last: Option<(Option<Tilt>, Optics)> = None;
+        let around = |job: &Job| {
+            let steps = &job.recipe.steps;
+            let known = last.take().filter(|(tilt, _)| *tilt == steps.tilt);
+            // what cannot be corrected is said when it is prepared
+            let optics = known.map(|(_, optics)| optics).or_else(|| steps.optics(&self.stacks).ok())?;
+            let rows = steps.rows_around(row, &optics);
+            last = Some((steps.tilt, optics));
+            Some(rows)
+        };
+        let rows = jobs.iter().filter_map(around).reduce(|all, more| all.start.min(more.start)..all.end.max(more.end));
         rows.into_iter().for_each(|rows| stack.keep_rows(&rows, most));
     }
 

@@ -35,8 +35,11 @@ pub(super) struct ImageBatch {
 impl BatchImages {
     pub fn new(session: &Session, correction: &RowCorrection, shape: &BlockShape) -> Result<Self> {
         let BlockShape { blocks, bins, height, pairs, .. } = *shape;
-        let rotation = correction.images.rotation;
-        let rotator = rotation.map(|form| RowRotator::new(session, form.degrees, [bins, height])).transpose()?;
+        let rotator = match (correction.images.map_halo, correction.images.rotation) {
+            (Some(_), _) => Some(RowRotator::of_places(session, correction.places, [bins, height])?),
+            (None, Some(form)) => Some(RowRotator::new(session, form.degrees, [bins, height])?),
+            (None, None) => None,
+        };
         let filter = match (&correction.images.filter, blocks.images) {
             (Some(form), Some(size)) => Some(ImageFilter::new(session, form, size, bins, pairs.max(1))?),
             (None, None) => None,
@@ -64,7 +67,8 @@ impl BatchImages {
             rows,
         );
         if rotation {
-            layout = layout.and(RowRotator::layout([bins, height]));
+            let of_rotator = if blocks.mapped { RowRotator::layout_of_places } else { RowRotator::layout };
+            layout = layout.and(of_rotator([bins, height]));
         }
         match blocks.images {
             Some(size) => layout.and(ImageFilter::layout(facts, backend, size, pairs.max(1))),

@@ -8,7 +8,10 @@ use std::ops::Range;
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct ImageSteps {
     pub rotation: Option<RotationForm>,
-    /// Filter that follows the rotation.
+    /// Number of rows above and below that a row depends on, if pixels are looked up in a table of places, in place of a
+    /// rotation.
+    pub map_halo: Option<usize>,
+    /// Filter that follows the rotation or the table.
     pub filter: Option<ImageFilterForm>,
 }
 
@@ -34,7 +37,12 @@ pub struct ImageFilterForm {
 impl ImageSteps {
     /// Reports whether there is any step.
     pub fn any(&self) -> bool {
-        self.rotation.is_some() || self.filter.is_some()
+        self.rotation.is_some() || self.map_halo.is_some() || self.filter.is_some()
+    }
+
+    /// Returns the number of rows above and below that the rotation or the table needs.
+    fn rotation_halo(&self) -> usize {
+        self.map_halo.or(self.rotation.map(|rotation| rotation.halo)).unwrap_or(0)
     }
 }
 
@@ -43,8 +51,10 @@ impl ImageSteps {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RowBlocks {
     pub rows: usize,
-    /// Number of rows around a block that the rotation needs.
+    /// Number of rows around a block that the rotation, or the table of places, needs.
     pub rotation_halo: usize,
+    /// True if pixels are looked up in a table of places.
+    pub mapped: bool,
     /// Number of rows around a block that the filter needs.
     pub filter_halo: usize,
     /// Width and height of the images that are filtered, if there is a filter.
@@ -61,11 +71,11 @@ const ROWS_PER_HALO: usize = 4;
 impl RowBlocks {
     /// Returns the blocks for a detector of `[bins, height]`; `None` where images would become too large.
     pub fn new(steps: &ImageSteps, [bins, height]: [usize; 2], projections: usize) -> Option<Self> {
-        let rotation_halo = steps.rotation.map_or(0, |rotation| rotation.halo);
+        let (rotation_halo, mapped) = (steps.rotation_halo(), steps.map_halo.is_some());
         let filter_halo = steps.filter.map_or(0, |filter| filter.halo);
         let of_memory = BLOCK_BYTES / (4 * projections * bins).max(1);
         let most = of_memory.max(ROWS_PER_HALO * (rotation_halo + filter_halo)).max(LEAST_ROWS).min(height);
-        let blocks = |rows, images| RowBlocks { rows, rotation_halo, filter_halo, images };
+        let blocks = |rows, images| RowBlocks { rows, rotation_halo, mapped, filter_halo, images };
         if steps.filter.is_none() {
             return Some(blocks(most, None));
         }
@@ -84,18 +94,18 @@ impl RowBlocks {
     /// Returns blocks of `rows` rows of `bins`, whatever the scan is, for data that are not reconstructed; `None` where
     /// images would become too large.
     pub fn of_rows(steps: &ImageSteps, bins: usize, rows: usize) -> Option<Self> {
-        let rotation_halo = steps.rotation.map_or(0, |rotation| rotation.halo);
+        let (rotation_halo, mapped) = (steps.rotation_halo(), steps.map_halo.is_some());
         let filter_halo = steps.filter.map_or(0, |filter| filter.halo);
         let [least, longest] = IMAGE_LENGTHS;
         let images = [bins, rows].map(|length| (length + 2 * filter_halo).next_power_of_two().max(least));
         let images = steps.filter.map(|_| images);
         let possible = images.is_none_or(|images| images.iter().all(|&length| length <= longest));
-        possible.then_some(RowBlocks { rows, rotation_halo, filter_halo, images })
+        possible.then_some(RowBlocks { rows, rotation_halo, mapped, filter_halo, images })
     }
 
     /// Returns one block of all rows, for use without steps that need the rows around others.
     pub fn all(height: usize) -> Self {
-        RowBlocks { rows: height, rotation_halo: 0, filter_halo: 0, images: None }
+        RowBlocks { rows: height, rotation_halo: 0, mapped: false, filter_halo: 0, images: None }
     }
 
     /// Returns the detector rows of a block.
@@ -125,7 +135,7 @@ mod tests {
     fn blocks_depend_on_the_halo_and_the_scan() {
         let filter = |halo| ImageSteps {
             filter: Some(ImageFilterForm { length: 1.0, sigma: 0.0, sharpening: 0.0, halo }),
-            rotation: None,
+            ..ImageSteps::default()
         };
         let of = |halo| RowBlocks::new(&filter(halo), [2048, 2048], 2048);
         let blocks = |halo| of(halo).map(|blocks| (blocks.rows, blocks.images));

@@ -24,6 +24,9 @@ pub struct RowCorrection<'a> {
     pub air: AirCorrection,
     /// Steps on projections as images.
     pub images: ImageSteps,
+    /// Where each pixel of the detector is looked up, `[row][bin]`, if it is: whole bins, whole rows, and the bits of the
+    /// rests of both.
+    pub places: &'a [[i32; 4]],
     /// Operations after all others, in order: -log, if it is taken, and those on line integrals.
     pub after: Vec<&'a dyn RowOperation>,
     /// State of every projection that is used.
@@ -70,6 +73,7 @@ impl RowCorrection<'_> {
             largest: f32::MAX,
             air: AirCorrection::Without,
             images: ImageSteps::default(),
+            places: &[],
             after: Vec::new(),
             projections,
         }

@@ -99,6 +99,18 @@ const RULES: &[Rule] = &[
         "parts are compared and corrected as projections",
         "give --projections with {part} in its value, or HDF5 files",
     ),
+    excludes(
+        &["distortion"],
+        &["stack", "side-by-side"],
+        "it is that of one detector, and parts are joined first",
+        "correct the parts one by one with fbp preprocess --distortion",
+    ),
+    excludes(
+        &["lamino-angle", "slab"],
+        &["stack"],
+        "what a detector sees at several heights of an inclined axis is not what a taller one sees",
+        "reconstruct the parts one by one",
+    ),
     needs(&["z-step"], &["stack"], "the flag says how far its parts are from each other", "give both"),
     needs(&["overlap"], &["side-by-side"], "the flag says how many bins its parts share", "give both"),
     excludes(&["quiet"], &["verbose"], CONTRADICTION, ONE),

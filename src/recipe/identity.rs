@@ -100,7 +100,10 @@ mod tests {
     use crate::sink::{Compression, Dtype, OmeZarr};
     use crate::source::{Datasets, FieldMode, InputKind};
     use crate::spectrum::Filter;
-    use crate::steps::{Air, FieldCorrection, Logarithm, Outliers, Paganin, Steps, Stripes, Tilt, Unsharp};
+    use crate::steps::{
+        Air, BeyondDetector, Distortion, DistortionForm, FieldCorrection, Logarithm, Outliers, Paganin, Steps, Stripes,
+        Tilt, Unsharp,
+    };
     use crate::units::{Interval, Length};
     use serde_json::json;
     use strum::VariantArray;
@@ -141,6 +144,7 @@ mod tests {
                 outliers: Some(Outliers::new(5, 300.0, true)),
                 fields: FieldCorrection { dark_scale: Some(0.5) },
                 air: Some(Air::Sides(3, 4)),
+                distortion: Some(Distortion { form: DistortionForm::Positions, beyond: BeyondDetector::Repeat }),
                 tilt: Some(Tilt { degrees: 0.5 }),
                 phase: Some(Paganin { length: 3.0, unsharp: Some(Unsharp { sigma: 1.0, amount: 2.0 }) }),
                 logarithm: Logarithm::Always,
@@ -247,6 +251,8 @@ mod tests {
             of::<Mode>(),
             of::<Algorithm>(),
             of::<SliceMethod>(),
+            of::<DistortionForm>(),
+            of::<BeyondDetector>(),
             vec!["sinograms", "file", "hdf5", "middle", "auto", "mm", "never", "auto", "stack"],
         ];
         match value {

@@ -54,6 +54,9 @@ pub struct StackPaths {
     pub flats: Option<String>,
     pub flats2: Option<String>,
     pub darks: Option<String>,
+    /// Files of the distortion by the optics: one, two, or none.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub distortion: Vec<String>,
     /// Number in the names of the data's files, counted from 1, that is their order, if the user has chosen one.
     pub order_by: Option<usize>,
 }
@@ -70,6 +73,7 @@ impl StackPaths {
             flats: self.flats.as_deref().map(with),
             flats2: self.flats2.as_deref().map(with),
             darks: self.darks.as_deref().map(with),
+            distortion: self.distortion.clone(),
             order_by: self.order_by,
         }
     }
@@ -120,5 +124,5 @@ pub fn open(request: OpenRequest, data: impl FnOnce(&str, &str) -> Result<Stack>
             *stack = Some(Stack::open_within(path, flag, memory)?);
         }
     }
-    stacks.binned(Binning { by: binning, pages: kind == InputKind::Sinograms })
+    stacks.binned(Binning { by: binning, pages: kind == InputKind::Sinograms })?.with_distortion(paths)
 }

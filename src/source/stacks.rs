@@ -1,6 +1,6 @@
 //! The stacks of a run.
 
-use super::{Binning, Stack};
+use super::{Binning, DistortionMap, Stack, StackPaths};
 use crate::error::Result;
 use serde::{Deserialize, Serialize};
 use std::fmt;
@@ -18,6 +18,8 @@ pub struct Stacks {
     pub darks: Option<Stack>,
     /// Angle of every projection in degrees, if the input contains angles and they are used.
     pub angles: Option<Vec<f64>>,
+    /// Distortion of the data and their fields by the optics, if it is corrected.
+    pub distortion: Option<DistortionMap>,
     /// Number of bytes that reading the data takes in addition to the values.
     pub held: u64,
     /// Parts of which the data were joined, if they were: then the data are transmissions, corrected by the fields of each
@@ -81,7 +83,7 @@ impl Stacks {
     /// Creates stacks of data without fields.
     pub fn of(data: Stack) -> Stacks {
         let held = data.held();
-        Stacks { data, flats: None, flats2: None, darks: None, angles: None, held, joined: None }
+        Stacks { data, flats: None, flats2: None, darks: None, angles: None, distortion: None, held, joined: None }
     }
 
     /// Bins the pixels of all stacks.
@@ -99,10 +101,20 @@ impl Stacks {
         })
     }
 
-    /// Returns the files of all stacks.
+    /// Adds the distortion that the files say, if there are any.
+    ///
+    /// # Errors
+    /// The errors of [`DistortionMap::open`].
+    pub fn with_distortion(self, paths: &StackPaths) -> Result<Stacks> {
+        let files = Some(&paths.distortion).filter(|files| !files.is_empty());
+        Ok(Stacks { distortion: files.map(|files| DistortionMap::open(files)).transpose()?, ..self })
+    }
+
+    /// Returns the files of all stacks, and of the distortion.
     pub fn files(&self) -> impl Iterator<Item = &Path> {
         let stacks = [Some(&self.data), self.flats.as_ref(), self.flats2.as_ref(), self.darks.as_ref()];
         let joined = self.joined.iter().flat_map(|joined| &joined.files);
-        stacks.into_iter().flatten().flat_map(Stack::files).chain(joined).map(PathBuf::as_path)
+        let of_stacks = stacks.into_iter().flatten().flat_map(Stack::files).chain(joined);
+        of_stacks.chain(self.distortion.iter().flat_map(DistortionMap::files)).map(PathBuf::as_path)
     }
 }

@@ -25,8 +25,28 @@ messages! {
             "--remove-outliers: `{text}` is not SIZE,THRESHOLD or SIZE,THRESHOLD,both";
             "give an odd number of pixels, 3 to {largest}, and counts from 0 on",
         MalformedTilt { text: String } => "--tilt: `{text}` is not a number of degrees, such as 0.25, or auto",
+        MalformedDistortion { text: String } =>
+            "--distortion: `{text}` is neither a file of coefficients nor two images of positions, X,Y";
+            "name one or two files, with ,repeat to repeat the outermost pixels beyond the detector",
         TiltOutside { flag: String, degrees: f64, most: f64 } =>
             "{flag}: {degrees} is not within -{most}..{most} degrees"; "rotate the projections beforehand",
+    }
+}
+
+messages! {
+    /// Why a distortion cannot be corrected.
+    pub(super) enum DistortionError: Usage {
+        OtherDetector { flag: String, width: usize, height: usize, bins: usize, rows: usize } =>
+            "{flag}: positions of {width}x{height} pixels are not those of a detector of {bins}x{rows}";
+            "give a position for each pixel of the projections",
+        NoMemory { flag: String, needed: String, free: String } =>
+            "{flag}: the positions of all pixels need {needed} of memory, but {free} is free";
+            "free some, or bin with --binning",
+        Beyond { flag: String, count: usize, all: usize, farthest: f64, bins: usize, rows: usize } =>
+            "{flag}: {count} of {all} pixels would have been seen up to {farthest:.1} pixels beyond the detector of \
+             {bins}x{rows}";
+            "give the distortion of this detector, its centre counted from the first pixel of the projections, or add \
+             ,repeat to repeat the outermost pixels",
     }
 }
 

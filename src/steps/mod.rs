@@ -8,11 +8,14 @@ mod air;
 mod beam;
 mod counts;
 mod defects;
+mod distortion;
 mod errors;
 mod fields;
 mod logarithm;
+mod optics;
 mod outliers;
 mod phase;
+mod resampling;
 mod step;
 pub mod stripes;
 mod tilt;
@@ -20,13 +23,16 @@ mod tilt;
 pub use air::Air;
 pub use beam::{BeamLevels, ranges};
 pub use counts::{ClampedCounts, Counts, Repairs};
+pub use distortion::{BeyondDetector, Distortion, DistortionForm, Undistorted};
 pub use fields::FieldCorrection;
 pub use logarithm::{Logarithm, SMALLEST_TRANSMISSION};
+pub use optics::Optics;
 pub use outliers::Outliers;
 pub use phase::{Paganin, Unsharp, phase_doubts};
+pub use resampling::{PlaceTable, cubic};
 pub use step::{Band, Data, DeviceSinogramStep, Ready, RowStep, RowSteps, SinogramStep, Step, StepFlags, widened};
 pub use stripes::Stripes;
-pub use tilt::{Tilt, cubic, is_searched};
+pub use tilt::{Tilt, is_searched};
 
 use crate::device::{BufferLayout, Session};
 use crate::error::Result;
@@ -40,6 +46,7 @@ use phase::PaganinFilter;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
 use std::ops::Range;
+use std::sync::Arc;
 use step::check_projections;
 
 /// Declares [`Steps`] from the list of steps.
@@ -81,6 +88,9 @@ steps! {
     /// Beam intensity changes between projections.
     #[serde(rename = "normalize-air")]
     air: Option<Air>,
+    /// Distortion by the optics of the detector.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    distortion: Option<Distortion>,
     /// Rotation of the detector about the beam.
     tilt: Option<Tilt>,
     /// The phase filter, on transmissions.
@@ -103,14 +113,28 @@ impl Steps {
         self.all().into_iter().filter_map(|step| Some((step.flag(), step.value()?))).collect()
     }
 
-    /// Returns the steps on projections as images, for complete projections of `bins` x `height`.
-    pub fn on_images(&self, bins: usize, height: usize) -> RowSteps {
+    /// Returns the optics of some stacks, whose distortion is corrected together with the tilt.
+    ///
+    /// # Errors
+    /// Those of [`Distortion::optics`].
+    pub fn optics(&self, stacks: &Stacks) -> Result<Optics> {
+        match self.distortion {
+            Some(distortion) => distortion.optics(stacks, self.tilt),
+            None => Ok(Optics::of([stacks.data.width(), stacks.data.height()])),
+        }
+    }
+
+    /// Returns the steps on projections as images, for complete projections of a detector.
+    pub fn on_images(&self, optics: &Optics) -> RowSteps {
         let mut steps = RowSteps::default();
-        if let Some(tilt) = self.tilt {
-            steps.push(Box::new(tilt), self.tilt.halo(bins, height));
+        if let Some(places) = &optics.places {
+            let halo = places.halo;
+            steps.push(Box::new(Undistorted { places: Arc::clone(places), remarks: Vec::new() }), halo);
+        } else if let Some(tilt) = self.tilt {
+            steps.push(Box::new(tilt), self.tilt.halo(optics));
         }
         if let Some(paganin) = self.phase {
-            steps.push(Box::new(PaganinFilter::new(&paganin, height, bins)), paganin.halo());
+            steps.push(Box::new(PaganinFilter::new(&paganin, optics.height, optics.bins)), paganin.halo());
         }
         steps
     }
@@ -132,20 +156,19 @@ impl Steps {
         Steps { stripes: Vec::new(), ..self.clone() }
     }
 
-    /// Returns the rows of projections, of `bins` x `height`, that the host reads to correct one of them.
-    pub fn rows_around(&self, row: usize, bins: usize, height: usize) -> Range<usize> {
-        let halo = self.all().iter().map(|step| step.halo(bins, height)).sum();
-        let size = self.block(bins, height).unwrap_or(1);
+    /// Returns the rows of projections of a detector that the host reads to correct one of them.
+    pub fn rows_around(&self, row: usize, optics: &Optics) -> Range<usize> {
+        let halo = self.all().iter().map(|step| step.halo(optics)).sum();
+        let size = self.block(optics).unwrap_or(1);
         let first = row / size * size;
-        widened(&(first..first + size), halo, height)
+        widened(&(first..first + size), halo, optics.height)
     }
 
-    /// Returns the number of rows of projections, of `bins` x `height`, that are corrected together, if a step needs
-    /// blocks.
-    fn block(&self, bins: usize, height: usize) -> Option<usize> {
+    /// Returns the number of rows of projections of a detector that are corrected together, if a step needs blocks.
+    fn block(&self, optics: &Optics) -> Option<usize> {
         let steps = self.all();
         let blocks = steps.iter().filter(|step| step.in_blocks());
-        let halo: usize = blocks.map(|step| step.halo(bins, height)).sum();
+        let halo: usize = blocks.map(|step| step.halo(optics)).sum();
         (halo > 0).then(|| halo.clamp(LEAST_BLOCK, MOST_BLOCK))
     }
 }
@@ -213,12 +236,14 @@ impl Preparation {
     ) -> Result<Preparation> {
         let (steps, projections) = (&steps.left_for(stacks), &stacks.data);
         let (bins, height) = (projections.width(), projections.height());
+        let optics = steps.optics(stacks)?;
         let has_fields = stacks.flats.is_some();
         let minus_log = steps.logarithm.is_taken(has_fields);
-        let block = steps.block(bins, height);
+        let block = steps.block(&optics);
         let most_rows = if scope.full_projections { height } else { block.unwrap_or(1) };
-        let images = steps.tilt.is_some() || steps.phase.is_some();
-        let data = Data { stacks, median: scope.median, minus_log, images, projections: scope.used.len(), most_rows };
+        let images = optics.places.is_some() || steps.tilt.is_some() || steps.phase.is_some();
+        let Scope { median, used, .. } = scope;
+        let data = Data { stacks, optics: &optics, median, minus_log, images, projections: used.len(), most_rows };
         let prepared_for = PreparedFor { median: data.median, minus_log, images, projections: data.projections };
         let (mut rows, mut up_to, mut sinograms) = (RowSteps::default(), Vec::new(), Vec::new());
         if let Some((before, earlier)) = earlier.filter(|(_, earlier)| earlier.prepared_for == prepared_for) {
@@ -228,7 +253,7 @@ impl Preparation {
         }
         for step in steps.all().into_iter().skip(up_to.len()) {
             match step.ready(&data, &rows)? {
-                Some(Ready::Rows(ready)) => rows.push(ready, step.halo(bins, height)),
+                Some(Ready::Rows(ready)) => rows.push(ready, step.halo(&optics)),
                 Some(Ready::Sinogram(ready)) => sinograms.push(ready),
                 None => {}
             }
@@ -446,174 +471,4 @@ fn describe(steps: &Steps, data: &Data) -> Vec<(&'static str, String)> {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::files::{InputSet, OutputFile, OutputKind};
-    use crate::geometry::Roi;
-    use crate::sink::{Dtype, Encoding, write_image};
-    use crate::source::Stack;
-    use rand::{Rng, SeedableRng};
-    use rand_chacha::ChaCha8Rng;
-    use std::path::Path;
-
-    const BINS: usize = 60;
-    const ROWS: usize = 90;
-    const COUNT: usize = 3;
-
-    fn write(directory: &Path, name: &str, frames: &[Vec<f32>]) -> Stack {
-        let directory = directory.join(name);
-        std::fs::create_dir(&directory).unwrap();
-        let encoding = Encoding { dtype: Dtype::F32, range: None };
-        for (i, frame) in frames.iter().enumerate() {
-            let path = directory.join(format!("f_{i}.tif"));
-            let file = OutputFile::new("--output", &path, OutputKind::Tiff, &InputSet::default(), None).unwrap();
-            write_image(&file, (BINS, ROWS), frame, encoding).unwrap();
-        }
-        Stack::open(directory.to_str().unwrap(), "--projections").unwrap()
-    }
-
-    /// A sample in the middle, a beam that fades from projection to projection, and zingers.
-    fn scan(directory: &Path) -> Stack {
-        let mut rng = ChaCha8Rng::seed_from_u64(3);
-        let frames: Vec<Vec<f32>> = (0..COUNT)
-            .map(|p| {
-                let beam = 1000.0 * (1.0 - 0.2 * p as f32);
-                let pixel = |i: usize| {
-                    let inside = (20..40).contains(&(i % BINS)) && (10..80).contains(&(i / BINS));
-                    100.0 + beam * if inside { 0.3 } else { 1.0 } + rng.random_range(-5.0..5.0)
-                };
-                let mut frame: Vec<f32> = (0..ROWS * BINS).map(pixel).collect();
-                for _ in 0..40 {
-                    frame[rng.random_range(0..ROWS * BINS)] = 60000.0;
-                }
-                frame
-            })
-            .collect();
-        write(directory, "projections", &frames)
-    }
-
-    /// The scan with its fields.
-    fn stacks(directory: &Path) -> Stacks {
-        let field = |name: &str, level: f32| Some(write(directory, name, &[vec![level; ROWS * BINS]]));
-        Stacks { flats: field("flats", 1100.0), darks: field("darks", 50.0), ..Stacks::of(scan(directory)) }
-    }
-
-    fn preparation(stacks: &Stacks, steps: &Steps, full_projections: bool) -> Preparation {
-        let used: Vec<usize> = (0..COUNT).collect();
-        Preparation::open(steps, stacks, Scope { median: false, used: &used, full_projections }).unwrap()
-    }
-
-    fn steps() -> Steps {
-        Steps {
-            outliers: Some(Outliers::new(3, 300.0, false)),
-            air: Some(Air::Region(Roi { x: 2, y: 5, width: 10, height: 60 })),
-            tilt: Some(Tilt { degrees: 1.2 }),
-            phase: Some(Paganin { length: 1.5, unsharp: None }),
-            fields: FieldCorrection { dark_scale: Some(2.0) },
-            ..Default::default()
-        }
-    }
-
-    fn whole(projections: &Stack, preparation: &Preparation, p: usize) -> (Vec<f32>, Counts) {
-        let mut values = vec![0f32; ROWS * BINS];
-        projections.read_rows(p, 0..ROWS, &mut values).unwrap();
-        let mut counts = Counts::default();
-        preparation.projection(Band::new(&mut values, ROWS, 0..ROWS, 0..ROWS).of(p, COUNT), &mut counts);
-        (values, counts)
-    }
-
-    #[test]
-    fn counts_become_line_integrals() {
-        let directory = tempfile::tempdir().unwrap();
-        let stacks = stacks(directory.path());
-        for air in [Air::Region(Roi { x: 2, y: 5, width: 10, height: 60 }), Air::Sides(8, 8)] {
-            let steps = Steps { phase: None, tilt: None, air: Some(air), ..steps() };
-            let preparation = preparation(&stacks, &steps, true);
-            let mut counts = Counts::default();
-            for p in 0..COUNT {
-                let (values, replaced) = whole(&stacks.data, &preparation, p);
-                counts += replaced;
-                for (i, value) in values.iter().enumerate() {
-                    let inside = (20..40).contains(&(i % BINS)) && (10..80).contains(&(i / BINS));
-                    let expected = if inside { -(0.3f32.ln()) } else { 0.0 };
-                    // corners of the sample are outliers of nothing but themselves
-                    assert!((value - expected).abs() < 0.04, "{p}: {value} at {},{}", i % BINS, i / BINS);
-                }
-            }
-            assert!(counts.outliers > 100);
-            assert_eq!((counts.clamped, counts.values), (ClampedCounts::default(), (COUNT * ROWS * BINS) as u64));
-        }
-    }
-
-    #[test]
-    fn bands_equal_whole_projections() {
-        let directory = tempfile::tempdir().unwrap();
-        let stacks = stacks(directory.path());
-        let (all, bands) = (preparation(&stacks, &steps(), true), preparation(&stacks, &steps(), false));
-        let block = bands.block().unwrap();
-        assert!(block < ROWS);
-        let mut counts = [Counts::default(), Counts::default()];
-        for p in 0..COUNT {
-            let (expected, replaced) = whole(&stacks.data, &all, p);
-            counts[0] += replaced;
-            for first in (0..ROWS).step_by(block) {
-                let wanted = first..(first + block).min(ROWS);
-                let read = widened(&wanted, bands.halo(), ROWS);
-                let mut values = vec![0f32; read.len() * BINS];
-                stacks.data.read_rows(p, read.clone(), &mut values).unwrap();
-                let band = Band::new(&mut values, ROWS, read.clone(), wanted.clone()).of(p, COUNT);
-                bands.projection(band, &mut counts[1]);
-                let found = &values[(wanted.start - read.start) * BINS..(wanted.end - read.start) * BINS];
-                for (a, b) in found.iter().zip(&expected[wanted.start * BINS..]) {
-                    assert!((a - b).abs() < 3e-5, "{a} and {b} in projection {p}, rows {wanted:?}");
-                }
-            }
-        }
-        // what is read twice is counted once
-        assert_eq!(counts[0], counts[1]);
-    }
-
-    #[test]
-    fn what_steps_have_in_common_is_prepared_once() {
-        let directory = tempfile::tempdir().unwrap();
-        let stacks = stacks(directory.path());
-        let used: Vec<usize> = (0..COUNT).collect();
-        let scope = Scope { median: false, used: &used, full_projections: true };
-        let other = Steps { phase: Some(Paganin { length: 3.0, unsharp: None }), ..steps() };
-        let [first, anew] = [steps(), other.clone()].map(|steps| Preparation::open(&steps, &stacks, scope).unwrap());
-        std::fs::write(directory.path().join("flats/f_0.tif"), "not read again").unwrap();
-        let steps_before = steps();
-        let like = |steps: &Steps| Preparation::like(Some((&steps_before, &first)), steps, &stacks, scope);
-        let found = like(&other).unwrap();
-        for p in 0..COUNT {
-            assert_eq!(whole(&stacks.data, &found, p), whole(&stacks.data, &anew, p));
-        }
-        // fields after another step are others
-        assert!(like(&Steps { outliers: None, ..steps() }).is_err());
-    }
-
-    #[test]
-    fn outliers_leave_the_fields_frames() {
-        let directory = tempfile::tempdir().unwrap();
-        let mut frame = vec![100f32; ROWS * BINS];
-        for place in [0, 15 * BINS + 7, 16 * BINS + 30, ROWS * BINS - 1] {
-            frame[place] = 9000.0;
-        }
-        let projections = write(directory.path(), "projections", &[vec![50.0; ROWS * BINS]]);
-        let flats = write(directory.path(), "flats", &[frame]);
-        let stacks = Stacks { flats: Some(flats), ..Stacks::of(projections) };
-        let outliers = Some(Outliers::new(3, 100.0, false));
-        let steps = Steps { outliers, logarithm: Logarithm::Never, ..Steps::default() };
-        let (values, counts) = whole(&stacks.data, &preparation(&stacks, &steps, true), 0);
-        assert!(values.iter().all(|v| *v == 0.5));
-        assert_eq!(counts.outliers, 0);
-    }
-
-    #[test]
-    fn steps_are_plain_data() {
-        let stripes = vec![Stripes::Sorting { size: 21 }, Stripes::Wavelet { moments: 5, level: None, sigma: 2.0 }];
-        let steps = Steps { stripes, ..steps() };
-        let text = serde_json::to_string(&steps).unwrap();
-        assert_eq!(serde_json::from_str::<Steps>(&text).unwrap(), steps);
-    }
-}
+mod tests;

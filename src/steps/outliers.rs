@@ -1,6 +1,7 @@
 //! Removal of zingers and hot pixels: pixels that differ from the median of their neighbourhood are replaced by it.
 
 use super::errors::StepFlagError;
+use super::optics::Optics;
 use super::{Band, Counts, Data, Ready, RowStep, RowSteps, Step, StepFlags, check_projections};
 use crate::error::{Error, Result};
 use crate::operations::{OutlierForm, RowCorrection};
@@ -84,7 +85,7 @@ impl Step for Option<Outliers> {
         self.as_ref().map(Outliers::to_string)
     }
 
-    fn halo(&self, _: usize, _: usize) -> usize {
+    fn halo(&self, _: &Optics) -> usize {
         self.as_ref().map_or(0, |outliers| outliers.size / 2)
     }
 

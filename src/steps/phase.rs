@@ -1,6 +1,7 @@
 //! Phase retrieval by Paganin's filter, before -log.
 
 use super::errors::{PhaseError, StepWarning};
+use super::optics::Optics;
 use super::{Band, Counts, Data, Ready, RowStep, RowSteps, Step, StepFlags, check_projections};
 use crate::cli::StepArgs;
 use crate::error::Result;
@@ -125,7 +126,7 @@ impl Step for Option<Paganin> {
         self.map(|paganin| paganin.to_string())
     }
 
-    fn halo(&self, _: usize, _: usize) -> usize {
+    fn halo(&self, _: &Optics) -> usize {
         self.map_or(0, |paganin| paganin.halo())
     }
 

@@ -1,6 +1,7 @@
 //! Interface of a step before the filter.
 
 use super::errors::StepFlagError;
+use super::optics::Optics;
 use super::{Counts, Repairs};
 use crate::cli::{InputArgs, StepArgs};
 use crate::device::Session;
@@ -42,9 +43,9 @@ pub trait Step {
         self.value().map(|value| format!("{} {value}", self.flag()))
     }
 
-    /// Returns the number of rows of a projection, of `bins` x `height`, that the step needs above and below the wanted
-    /// rows, within the projection.
-    fn halo(&self, _bins: usize, _height: usize) -> usize {
+    /// Returns the number of rows of a projection that the step needs above and below the wanted rows, within
+    /// the projection.
+    fn halo(&self, _: &Optics) -> usize {
         0
     }
 
@@ -64,6 +65,7 @@ pub trait Step {
 /// The data for which steps are prepared.
 pub struct Data<'a> {
     pub stacks: &'a Stacks,
+    pub optics: &'a Optics,
     /// True if fields are medians of their frames, false if they are means.
     pub median: bool,
     /// True if -log is taken.

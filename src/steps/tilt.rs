@@ -1,21 +1,18 @@
 //! Correction of a detector that is rotated about the beam: projections are rotated back.
 
 use super::errors::StepFlagError;
+use super::optics::Optics;
+use super::resampling::{ImageRows, Neighbours, REACH};
 use super::{Band, Counts, Data, Ready, RowStep, RowSteps, Step, StepFlags, check_projections};
 use crate::cli::StepArgs;
 use crate::error::Result;
 use crate::geometry::default_axis;
-use crate::numbers::floor;
 use crate::operations::{RotationForm, RowCorrection};
-use multiversion::multiversion;
 use serde::{Deserialize, Serialize};
 use std::ops::Range;
 
 /// Largest rotation of the detector in degrees, in either direction.
 const MAX_TILT: f64 = 10.0;
-
-/// Number of pixels on either side of a position that are used for interpolation.
-const REACH: usize = 2;
 
 /// The rotation of projections about their middle, with cubic convolution (R. Keys, 1981, a = -1/2) between pixels;
 /// beyond the projection its outermost pixels are repeated.
@@ -47,16 +44,19 @@ impl Step for Option<Tilt> {
         self.map(|tilt| tilt.degrees.to_string())
     }
 
-    fn halo(&self, bins: usize, height: usize) -> usize {
-        self.map_or(0, |tilt| tilt.halo(bins, height))
+    fn halo(&self, optics: &Optics) -> usize {
+        let alone = self.filter(|_| optics.places.is_none());
+        alone.map_or(0, |tilt| tilt.halo(optics.bins, optics.height))
     }
 
     fn in_blocks(&self) -> bool {
         self.is_some()
     }
 
-    fn ready(&self, _: &Data, _: &RowSteps) -> Result<Option<Ready>> {
-        Ok(self.map(|tilt| Ready::Rows(Box::new(tilt))))
+    fn ready(&self, data: &Data, _: &RowSteps) -> Result<Option<Ready>> {
+        // with a distortion, pixels are interpolated once for both
+        let alone = self.filter(|_| data.optics.places.is_none());
+        Ok(alone.map(|tilt| Ready::Rows(Box::new(tilt))))
     }
 }
 
@@ -99,6 +99,16 @@ impl Tilt {
         (bins / 2.0 * sin.abs() + height / 2.0 * (1.0 - cos)).ceil() as usize + REACH
     }
 
+    /// Returns where the positions, `[bin, row]`, of an upright projection of `[bins, rows]` are in the tilted one.
+    pub fn positions(self, size: [usize; 2]) -> impl Fn([f64; 2]) -> [f64; 2] + Sync {
+        let (sin, cos) = self.degrees.to_radians().sin_cos();
+        let middle = size.map(default_axis);
+        move |[bin, row]| {
+            let (dx, dz) = (bin - middle[0], row - middle[1]);
+            [middle[0] + dx * cos + dz * sin, middle[1] - dx * sin + dz * cos]
+        }
+    }
+
     /// Writes rows `wanted` of the rotated projection to `out`, from its rows `read`, `bins` wide, of `height`. All rows
     /// within the halo of the wanted ones are read, up to the end of the projection.
     fn rotate(
@@ -109,79 +119,10 @@ impl Tilt {
         wanted: &Range<usize>,
         out: &mut [f32],
     ) {
-        let (sin, cos) = self.degrees.to_radians().sin_cos();
-        let middle = [bins, height].map(default_axis);
-        let last = [bins, height].map(|n| n as i32 - 1);
-        let mut places = vec![Neighbours::default(); bins];
-        for (row, line) in wanted.clone().zip(out.chunks_mut(bins)) {
-            let dz = row as f64 - middle[1];
-            for (bin, place) in (0i32..).zip(&mut places) {
-                let dx = f64::from(bin) - middle[0];
-                let (x, z) = (middle[0] + dx * cos + dz * sin, middle[1] - dx * sin + dz * cos);
-                let (ix, iz) = (floor(x), floor(z));
-                *place = Neighbours {
-                    shift: ix - bin,
-                    row: iz,
-                    across: (x - f64::from(ix)) as f32,
-                    down: (z - f64::from(iz)) as f32,
-                };
-            }
-            let row_of = |z: i32| {
-                let z = (z.clamp(0, last[1]) as usize).clamp(read.start, read.end - 1) - read.start;
-                &values[z * bins..(z + 1) * bins]
-            };
-            // runs of consecutive pixels with the same offset to their neighbours
-            let mut bin = 0;
-            for run in places.chunk_by(|a, b| (a.shift, a.row) == (b.shift, b.row)) {
-                let Neighbours { shift, row, .. } = run[0];
-                let rows = [row - 1, row, row + 1, row + 2].map(row_of);
-                let (first, end) = (bin as i32 + shift - 1, bin as i32 + shift + run.len() as i32 + 1);
-                let line = &mut line[bin..bin + run.len()];
-                if first >= 0 && end <= last[0] {
-                    interpolate(line, run, rows.map(|row| &row[first as usize..=end as usize]));
-                } else {
-                    // beyond the ends the outermost pixels are repeated
-                    let wide =
-                        rows.map(|row| (first..=end).map(|x| row[x.clamp(0, last[0]) as usize]).collect::<Vec<_>>());
-                    interpolate(line, run, [&wide[0], &wide[1], &wide[2], &wide[3]]);
-                }
-                bin += run.len();
-            }
-        }
+        let position = self.positions([bins, height]);
+        let image = ImageRows { values, size: [bins, height], read };
+        image.resample(wanted, out, |bin, row| Neighbours::of(bin, position([bin as f64, row as f64])));
     }
-}
-
-/// Position of a pixel in the tilted projection: shift in bins, row, and the fractions of both.
-#[derive(Clone, Copy, Debug, Default)]
-struct Neighbours {
-    shift: i32,
-    row: i32,
-    across: f32,
-    down: f32,
-}
-
-/// Interpolates pixels of a row from the four rows around them, which have three more pixels. Also compiled for newer
-/// processors, with the same results.
-#[multiversion(targets("x86_64+avx2"))]
-fn interpolate(line: &mut [f32], places: &[Neighbours], rows: [&[f32]; 4]) {
-    let count = line.len().min(places.len());
-    let shifted = rows.map(|row| [0, 1, 2, 3].map(|k| &row[k..k + count]));
-    for i in 0..count {
-        let (across, down) = (cubic(places[i].across), cubic(places[i].down));
-        let mut sum = 0.0;
-        for (weight, four) in down.into_iter().zip(&shifted) {
-            sum += weight
-                * (across[0] * four[0][i] + across[1] * four[1][i] + across[2] * four[2][i] + across[3] * four[3][i]);
-        }
-        line[i] = sum;
-    }
-}
-
-/// Returns the weights of the pixels at -1, 0, 1 and 2 for a position at `t`, from 0 to 1.
-#[inline(always)]
-pub fn cubic(t: f32) -> [f32; 4] {
-    let (t2, t3) = (t * t, t * t * t);
-    [-0.5 * t3 + t2 - 0.5 * t, 1.5 * t3 - 2.5 * t2 + 1.0, -1.5 * t3 + 2.0 * t2 + 0.5 * t, 0.5 * t3 - 0.5 * t2]
 }
 
 #[cfg(test)]
@@ -245,13 +186,6 @@ mod tests {
             let wanted = first..(first + 5).min(ROWS);
             let expected = &whole[wanted.start * BINS..wanted.end * BINS];
             assert_eq!(turned(tilt, &image, wanted.clone()), expected, "{wanted:?}");
-        }
-    }
-
-    #[test]
-    fn weights_sum_to_one() {
-        for t in [0.0, 0.1, 0.5, 0.99] {
-            assert!((cubic(t).iter().sum::<f32>() - 1.0).abs() < 1e-6);
         }
     }
 }

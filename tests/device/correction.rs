@@ -315,6 +315,7 @@ fn runs_do_not_depend_on_who_corrects() {
     }
     lab.write("planted", "proj", &projections);
     let fields = "--projections planted --flats fl --darks da";
+    lab.text("lens.txt", "xcenter = 22.0\nycenter = 4.0\nfactor0 = 0.98\nfactor1 = -1e-3\n");
     for (number, flags) in [
         format!("{fields} --no-minus-log"),
         format!("{fields} --normalize-air 6,4 --slices-per-pass 2"),
@@ -327,6 +328,8 @@ fn runs_do_not_depend_on_who_corrects() {
         format!("{fields} --tilt 1.5 --slices-per-pass 4"),
         format!("{fields} --tilt 1.5 --binning 2 --remove-outliers 3,150,both --dark-scale 0.8"),
         format!("{fields} --tilt -0.4 --no-minus-log --rows 3..8"),
+        format!("{fields} --distortion lens.txt --tilt 1.5 --slices-per-pass 4"),
+        format!("{fields} --distortion lens.txt {PHASE} --rows 3..8"),
         format!("{fields} {PHASE} --slices-per-pass 4"),
         format!("{fields} {PHASE} --unsharp 1.2,2 --tilt 1 --remove-outliers 3,150 --normalize-air 6,4 --rows 1..10:2"),
         format!("{fields} {PHASE} --stripes mean --dtype u16 --percentile 1,99 --projection-range 4..61"),
@@ -353,7 +356,7 @@ fn runs_do_not_depend_on_who_corrects() {
                 _ if flags.contains("--dtype") => 1e-3,
                 // images of other sizes, which end beyond the filter's halo
                 _ if flags.contains("--phase") => 1e-4,
-                _ if flags.contains("--stripes") || flags.contains("--tilt") => 1e-5,
+                _ if ["--stripes", "--tilt", "--distortion"].iter().any(|flag| flags.contains(flag)) => 1e-5,
                 _ => 2e-6,
             };
             let worst = host.iter().zip(device).map(|(a, b)| (a - b).abs()).fold(0f32, f32::max);

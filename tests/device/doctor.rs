@@ -56,8 +56,9 @@ fn steps_are_right_with_the_sizes_of_a_run() {
                     tried(&check, TestShape { projections, ..TestShape::default() });
                 }
             }
-            StepCheck::Tilt(_) | StepCheck::Phase(_) => {
-                let around = RowBlocks { rows: 40, rotation_halo: 7, filter_halo: 30, images: Some([1024, 128]) };
+            StepCheck::Distortion | StepCheck::Tilt(_) | StepCheck::Phase(_) => {
+                let (rotation_halo, mapped) = (7, check == StepCheck::Distortion);
+                let around = RowBlocks { rows: 40, rotation_halo, mapped, filter_halo: 30, images: Some([1024, 128]) };
                 tried(&check, TestShape { images: Some((600, around)), ..TestShape::default() });
             }
             _ => {}
@@ -93,8 +94,8 @@ fn this_device_passes_and_a_run_trusts_that() {
     let steps = found["steps"].as_array().unwrap();
     assert_eq!(
         steps.len(),
-        24,
-        "binning by 2 and 3, rows, outliers, air twice, tilt, phase, nine methods against stripes, extension, four types of samples, histogram, least squares"
+        25,
+        "binning by 2 and 3, rows, outliers, air twice, distortion, tilt, phase, nine methods against stripes, extension, four types of samples, histogram, least squares"
     );
     for step in steps {
         assert_eq!(step["verdict"], "right", "{step}");

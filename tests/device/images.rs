@@ -8,6 +8,7 @@ use fbp::operations::{
     RotationForm, RowBlocks, RowCorrection, RowCounts, RowOperation, SampleOrder,
 };
 use fbp::source::{StoredRows, StoredSamples};
+use fbp::steps::PlaceTable;
 use opencl3::memory::{Buffer, CL_MEM_READ_WRITE};
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
@@ -42,15 +43,45 @@ fn form(length: f64, sigma: f64, sharpening: f64, halo: usize) -> ImageFilterFor
     ImageFilterForm { length, sigma, sharpening, halo }
 }
 
+/// Where pixels of undistorted projections were seen: farther from a centre by 2 % at a distance of 25, and rotated by 1.1
+/// degrees.
+fn seen([x, z]: [f64; 2]) -> [f64; 2] {
+    let [x, z] = rotated_by(1.1)([x, z]);
+    let [dx, dz] = [x - 22.5, z - 16.0];
+    let factor = 1.0 + 0.02 * (dx * dx + dz * dz) / 625.0;
+    [22.5 + factor * dx, 16.0 + factor * dz]
+}
+
+fn places() -> PlaceTable {
+    PlaceTable::new([BINS, HEIGHT], seen)
+}
+
+fn rotated(degrees: f64, filter: Option<ImageFilterForm>) -> ImageSteps {
+    ImageSteps { rotation: Some(rotation(degrees)), filter, ..ImageSteps::default() }
+}
+
+fn mapped(filter: Option<ImageFilterForm>) -> ImageSteps {
+    ImageSteps { map_halo: Some(places().halo), filter, ..ImageSteps::default() }
+}
+
 fn rotation(degrees: f64) -> RotationForm {
     let (sin, cos) = degrees.to_radians().sin_cos();
     let halo = (BINS as f64 / 2.0 * sin.abs() + HEIGHT as f64 / 2.0 * (1.0 - cos)).ceil() as usize + 2;
     RotationForm { degrees, halo }
 }
 
-/// A projection rotated, by the definition of cubic convolution.
-fn rotated(image: &[f64], degrees: f64) -> Vec<f64> {
+/// Positions about the middle of the detector, rotated.
+fn rotated_by(degrees: f64) -> impl Fn([f64; 2]) -> [f64; 2] {
     let (sin, cos) = degrees.to_radians().sin_cos();
+    let middle = [BINS, HEIGHT].map(|length| (length as f64 - 1.0) / 2.0);
+    move |[x, z]| {
+        let (dx, dz) = (x - middle[0], z - middle[1]);
+        [middle[0] + dx * cos + dz * sin, middle[1] - dx * sin + dz * cos]
+    }
+}
+
+/// A projection at other positions, by the definition of cubic convolution.
+fn resampled(image: &[f64], position: impl Fn([f64; 2]) -> [f64; 2]) -> Vec<f64> {
     let kernel = |x: f64| match x.abs() {
         x if x < 1.0 => 1.5 * x.powi(3) - 2.5 * x * x + 1.0,
         x if x < 2.0 => -0.5 * x.powi(3) + 2.5 * x * x - 4.0 * x + 2.0,
@@ -59,9 +90,7 @@ fn rotated(image: &[f64], degrees: f64) -> Vec<f64> {
     let at =
         |y: i64, x: i64| image[y.clamp(0, HEIGHT as i64 - 1) as usize * BINS + x.clamp(0, BINS as i64 - 1) as usize];
     let value = |i: usize| {
-        let (dx, dz) = ((i % BINS) as f64 - (BINS as f64 - 1.0) / 2.0, (i / BINS) as f64 - (HEIGHT as f64 - 1.0) / 2.0);
-        let (x, z) =
-            ((BINS as f64 - 1.0) / 2.0 + dx * cos + dz * sin, (HEIGHT as f64 - 1.0) / 2.0 - dx * sin + dz * cos);
+        let [x, z] = position([(i % BINS) as f64, (i / BINS) as f64]);
         let mut sum = 0.0;
         for row in z.floor() as i64 - 1..=z.floor() as i64 + 2 {
             for bin in x.floor() as i64 - 1..=x.floor() as i64 + 2 {
@@ -119,7 +148,10 @@ fn on_device(
     let state = |number| ProjectionState { number, progress: 0.0, level: 1.0, watched: true };
     let projections = (0..PROJECTIONS).map(state).collect();
     let after: Vec<&dyn RowOperation> = if minus_log { vec![&LineIntegrals] } else { Vec::new() };
-    let correction = RowCorrection { images: steps, after, ..RowCorrection::nothing(BINS, HEIGHT, projections) };
+    let table = places();
+    let places: &[[i32; 4]] = if steps.map_halo.is_some() { &table.places } else { &[] };
+    let nothing = RowCorrection::nothing(BINS, HEIGHT, projections);
+    let correction = RowCorrection { images: steps, places, after, ..nothing };
     let blocks = blocks(&steps, rows);
     let shape = BlockShape {
         blocks,
@@ -163,7 +195,8 @@ fn on_device(
 fn blocks(steps: &ImageSteps, rows: usize) -> RowBlocks {
     RowBlocks {
         rows,
-        rotation_halo: steps.rotation.map_or(0, |rotation| rotation.halo),
+        rotation_halo: steps.map_halo.or(steps.rotation.map(|rotation| rotation.halo)).unwrap_or(0),
+        mapped: steps.map_halo.is_some(),
         filter_halo: steps.filter.map_or(0, |filter| filter.halo),
         images: steps.filter.map(|filter| {
             let length = |least: usize| (least + 2 * filter.halo).next_power_of_two();
@@ -188,7 +221,10 @@ fn wanted(steps: ImageSteps, minus_log: bool) -> (Vec<f64>, Vec<u32>) {
     for (p, image) in transmissions().chunks(HEIGHT * BINS).enumerate() {
         let mut image: Vec<f64> = image.iter().map(|&value| f64::from(value)).collect();
         if let Some(rotation) = steps.rotation {
-            image = rotated(&image, rotation.degrees);
+            image = resampled(&image, rotated_by(rotation.degrees));
+        }
+        if steps.map_halo.is_some() {
+            image = resampled(&image, seen);
         }
         if let Some(filter) = &steps.filter {
             image = filtered(&image, filter);
@@ -222,7 +258,7 @@ fn blocks_are_what_definitions_say() {
 #[test]
 fn images_that_a_library_transforms() {
     compare(&small_session(), &[(HEIGHT, 6), (7, 4)]);
-    let steps = ImageSteps { rotation: None, filter: Some(form(1.4, 1.0, 1.0, 40)) };
+    let steps = ImageSteps { filter: Some(form(1.4, 1.0, 1.0, 40)), ..ImageSteps::default() };
     let bits = |session: &Session, batch| -> Vec<u32> {
         on_device(session, steps, true, 16, batch).0.into_iter().map(f32::to_bits).collect()
     };
@@ -239,7 +275,7 @@ fn long_lines_need_a_library() {
     let mut session = session();
     session.facts.local_memory = 256;
     let state = ProjectionState { number: 0, progress: 0.0, level: 1.0, watched: false };
-    let steps = ImageSteps { rotation: None, filter: Some(form(1.0, 0.0, 0.0, 10)) };
+    let steps = ImageSteps { filter: Some(form(1.0, 0.0, 0.0, 10)), ..ImageSteps::default() };
     let correction = RowCorrection { images: steps, ..RowCorrection::nothing(BINS, HEIGHT, vec![state; 2]) };
     let shape = BlockShape::straight(blocks(&steps, 8), [BINS, HEIGHT], 2);
     assert!(BlockCorrector::new(&session, &correction, F32_ROWS, SampleOrder::Projections, shape).is_err());
@@ -249,11 +285,13 @@ fn compare(session: &Session, sizes: &[(usize, usize)]) {
     let filter = Some(form(1.4, 0.0, 0.0, 40));
     for (steps, minus_log) in [
         (ImageSteps::default(), true),
-        (ImageSteps { rotation: Some(rotation(3.0)), filter: None }, false),
-        (ImageSteps { rotation: Some(rotation(-0.7)), filter: None }, true),
-        (ImageSteps { rotation: None, filter }, true),
-        (ImageSteps { rotation: None, filter: Some(form(1.0, 1.3, 2.5, 110)) }, false),
-        (ImageSteps { rotation: Some(rotation(1.1)), filter }, true),
+        (rotated(3.0, None), false),
+        (rotated(-0.7, None), true),
+        (ImageSteps { filter, ..ImageSteps::default() }, true),
+        (ImageSteps { filter: Some(form(1.0, 1.3, 2.5, 110)), ..ImageSteps::default() }, false),
+        (rotated(1.1, filter), true),
+        (mapped(None), true),
+        (mapped(filter), false),
     ] {
         let (want, dark) = wanted(steps, minus_log);
         let largest = 1.0 + steps.filter.map_or(0.0, |filter| filter.sharpening);
@@ -276,17 +314,19 @@ fn compare(session: &Session, sizes: &[(usize, usize)]) {
 #[test]
 fn batches_change_no_bit() {
     let session = session();
-    let steps = ImageSteps { rotation: Some(rotation(1.1)), filter: Some(form(1.4, 1.0, 1.0, 40)) };
-    let bits =
-        |batch| -> Vec<u32> { on_device(&session, steps, true, 16, batch).0.into_iter().map(f32::to_bits).collect() };
-    let all = bits(6);
-    assert!(all == bits(2) && all == bits(4));
+    for steps in [rotated(1.1, Some(form(1.4, 1.0, 1.0, 40))), mapped(None)] {
+        let bits = |batch| -> Vec<u32> {
+            on_device(&session, steps, true, 16, batch).0.into_iter().map(f32::to_bits).collect()
+        };
+        let all = bits(6);
+        assert!(all == bits(2) && all == bits(4));
+    }
 }
 
 #[test]
 fn what_does_not_fit_is_refused() {
     let session = session();
-    let steps = ImageSteps { rotation: Some(rotation(1.0)), filter: None };
+    let steps = rotated(1.0, None);
     let state = ProjectionState { number: 0, progress: 0.0, level: 1.0, watched: false };
     let correction = |images| RowCorrection { images, ..RowCorrection::nothing(BINS, HEIGHT, vec![state; 3]) };
     let place = BlockPlace::Device;

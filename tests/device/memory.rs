@@ -42,6 +42,7 @@ fn plans_say_what_is_allocated() {
             --darks darks --output proj",
     );
     lab.ok("phantom --size 96 --projections 90 --slices 40 --output sin");
+    lab.text("lens.txt", "xcenter = 48\nycenter = 20\nfactor0 = 0.97\nfactor1 = -1e-4\n");
     let counts = "--projections proj --flats flats --darks darks";
     let paganin = "--phase paganin --pixel-size 1um --energy-kev 20 --distance 20mm --delta-beta 100";
     let mut runs: Vec<String> = Vec::new();
@@ -50,6 +51,7 @@ fn plans_say_what_is_allocated() {
             "",
             "--remove-outliers 3,500",
             "--tilt 0.7",
+            "--tilt 0.7 --distortion lens.txt",
             paganin,
             "--binning 2",
             "--stripes all",

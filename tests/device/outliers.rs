@@ -269,8 +269,16 @@ fn the_host_does_the_same() {
     lab.page("frames/p.tif", bins, &vec![0.0; bins * height]);
     let stack = Stack::open(lab.path("frames").to_str().unwrap(), "projections").unwrap();
     let stacks = Stacks::of(stack);
-    let data =
-        Data { stacks: &stacks, median: false, minus_log: false, images: false, projections: 4, most_rows: height };
+    let seen = fbp::steps::Optics::of([bins, height]);
+    let data = Data {
+        stacks: &stacks,
+        optics: &seen,
+        median: false,
+        minus_log: false,
+        images: false,
+        projections: 4,
+        most_rows: height,
+    };
     let detector = detector(bins, height, 2);
     for (size, threshold, both) in [(3, 45.0, false), (5, 30.0, true), (15, 45.0, true)] {
         let step = Some(Outliers::new(size, threshold, both)).ready(&data, &RowSteps::default()).unwrap();

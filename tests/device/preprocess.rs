@@ -414,11 +414,13 @@ const PHASE: &str = "--phase paganin --energy-kev 20 --distance 5mm --delta-beta
 #[test]
 fn projections_on_a_device() {
     let lab = with_device_steps(31);
+    lab.text("lens.txt", "xcenter = 20\nycenter = 5\nfactor0 = 0.98\nfactor1 = -1e-3\n");
     let steps = [
         ("", 2e-6),
         ("--binning 2 --no-minus-log", 2e-6),
         ("--remove-outliers 3,150,both --normalize-air 3,3", 2e-6),
         ("--remove-outliers 3,150 --tilt 1", 2e-5),
+        ("--distortion lens.txt --tilt 1", 2e-5),
         (PHASE, 4e-5),
         (&format!("--tilt 0.6 --unsharp 1.5,2 {PHASE}"), 2e-4),
     ];

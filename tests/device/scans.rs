@@ -1,7 +1,7 @@
 //! Scans that are not half a turn about the middle of an upright detector: extended fields of view, tilts, binning, some
 //! of the projections.
 
-use crate::support::cli::{Lab, Pages, SMALL, Scan};
+use crate::support::cli::{Lab, Pages, SMALL, Scan, farthest};
 use fbp::compare::images;
 use fbp::geometry::{cos_sin_degrees, default_axis, even_angles};
 use std::f64::consts::TAU;
@@ -45,11 +45,25 @@ fn volume(size: usize, rows: usize) -> Pages {
 
 /// Projections, one a page, by a detector that is turned by `tilt` degrees. A higher detector sees blobs over its height.
 fn projections(bins: usize, rows: usize, center: f64, angles: &[f64], tilt: f64) -> Pages {
+    distorted(bins, rows, center, angles, tilt, |at| at)
+}
+
+/// The same by optics that distort: `true_place` is where a pixel of the detector would be in a projection without
+/// distortion, as `[bin, row]`.
+fn distorted(
+    bins: usize,
+    rows: usize,
+    center: f64,
+    angles: &[f64],
+    tilt: f64,
+    true_place: impl Fn([f64; 2]) -> [f64; 2],
+) -> Pages {
     let (sin, cos) = tilt.to_radians().sin_cos();
     let (middle, spread) = ([default_axis(bins), default_axis(rows)], (rows as f64 / ROWS as f64).max(1.0));
     let page = |&angle: &f64| {
         let pixel = |i: usize| {
-            let (dx, dz) = ((i % bins) as f64 - middle[0], (i / bins) as f64 - middle[1]);
+            let [x, z] = true_place([(i % bins) as f64, (i / bins) as f64]);
+            let (dx, dz) = (x - middle[0], z - middle[1]);
             line(angle, middle[0] - center + dx * cos - dz * sin, dx * sin + dz * cos, spread) as f32
         };
         (0..rows * bins).map(pixel).collect()
@@ -221,6 +235,73 @@ fn the_tilt_of_a_detector_is_corrected() {
     lab.fails("reconstruct --projections p0 --tilt 11 --output out", 2, &["--tilt: 11", "10"]);
     lab.write("s", "s", &SMALL.sinograms());
     lab.fails("reconstruct --sinograms s --tilt 1 --output out", 2, &["--tilt", "--projections"]);
+}
+
+/// Radial distortion, alone and with a tilt, as coefficients and as positions.
+#[test]
+fn the_distortion_of_the_optics_is_corrected() {
+    let (truth, angles) = (volume(SIDE, ROWS), even_angles(0.0, 180.0, 160));
+    let (middle, factors) = ([46.0, 7.5], [0.99, -2e-4, -1e-5]);
+    let factor = |r: f64| factors[0] + factors[1] * r + factors[2] * r * r;
+    // a place without distortion is seen at r factor(r)
+    let true_place = |[x, z]: [f64; 2]| {
+        let (dx, dz) = (x - middle[0], z - middle[1]);
+        let r = (0..100).fold(dx.hypot(dz), |r, _| dx.hypot(dz) / factor(r));
+        [middle[0] + dx / factor(r), middle[1] + dz / factor(r)]
+    };
+    let lab = Lab::new();
+    lab.text("lens.txt", "xcenter = 46.0\nycenter = 7.5\nfactor0 = 0.99\nfactor1 = -0.0002\nfactor2 = -1e-05\n");
+    for (axis, name) in ["x.tif", "z.tif"].into_iter().enumerate() {
+        let position = |i: usize| {
+            let at = [(i % SIDE) as f64, (i / SIDE) as f64];
+            let r = (at[0] - middle[0]).hypot(at[1] - middle[1]);
+            (middle[axis] + factor(r) * (at[axis] - middle[axis])) as f32
+        };
+        lab.page(name, SIDE, &(0..SIDE * ROWS).map(position).collect::<Vec<_>>());
+    }
+    lab.write("p", "p", &projections(SIDE, ROWS, 50.0, &angles, 0.0));
+    let best = error(&lab.slices("--projections p --center 50", "best"), &truth);
+    let inner = |pages: &Pages| Pages { width: SIDE, pages: pages.pages[3..ROWS - 3].to_vec() };
+    for (number, tilt) in [0.0, 1.0].into_iter().enumerate() {
+        lab.write(&format!("p{number}"), "p", &distorted(SIDE, ROWS, 50.0, &angles, tilt, true_place));
+        let scan = format!("--projections p{number} --center 50 --tilt {tilt}");
+        let slices = lab.slices(&format!("{scan} --distortion lens.txt"), &format!("r{number}"));
+        let left = lab.slices(&scan, &format!("left{number}"));
+        let of_images = lab.slices(&format!("{scan} --distortion x.tif,z.tif"), &format!("i{number}"));
+        let off = |pages: &Pages| error(&inner(pages), &inner(&truth));
+        println!("tilt {tilt}: {:.4}, left {:.4}, best {best:.4}", off(&slices), off(&left));
+        assert!(off(&slices) < 1.05 * best && off(&left) > 1.5 * off(&slices));
+        assert!(farthest(&of_images, &slices) < 1e-3, "{}", farthest(&of_images, &slices));
+        let some = lab.slices(&format!("{scan} --distortion lens.txt --rows 6..8"), &format!("some{number}"));
+        assert!(some.pages == slices.pages[6..8]);
+    }
+    // what changes nothing changes no byte
+    lab.text("none.txt", "xcenter = 46\nycenter = 7\nfactor0 = 1.0\nfactor1 = 0.0\n");
+    let without = lab.slices("--projections p1 --center 50 --tilt 1 --distortion none.txt", "none");
+    assert!(without == lab.read("left1"));
+    lab.text("wide.txt", "xcenter = 50\nycenter = 7\nfactor0 = 1.02\n");
+    lab.write("s", "s", &SMALL.sinograms());
+    for (flags, code, words) in [
+        ("--projections p --distortion wide.txt", 2, ["--distortion wide.txt: 60 of 1515 pixels", ",repeat"]),
+        ("--projections p --distortion lens.txt,x.tif,z.tif", 2, ["--distortion: `lens.txt,x.tif,z.tif`", "X,Y"]),
+        ("--projections p --distortion ,repeat", 2, ["--distortion: `,repeat`", "X,Y"]),
+        ("--projections p --distortion nowhere.txt", 3, ["nowhere.txt: --distortion", "coefficients"]),
+        ("--projections p --distortion x.tif", 3, ["x.tif: --distortion", "X,Y"]),
+        ("--projections p --distortion p,p", 3, ["--distortion: there are 160 images", "one direction"]),
+        (
+            "--projections p --binning 2 --distortion x.tif,z.tif,repeat --sinograms s",
+            2,
+            ["--projections", "--sinograms"],
+        ),
+        ("--sinograms s --distortion lens.txt", 2, ["--distortion", "--projections"]),
+    ] {
+        lab.fails(&format!("reconstruct {flags} --output out"), code, &words);
+    }
+    let (_, err) = lab.ok("reconstruct --projections p --distortion wide.txt,repeat --output wide");
+    assert!(err.contains("note: --distortion: 60 of 1515 pixels"), "{err}");
+    lab.ok("reconstruct --projections p --binning 2 --distortion x.tif,z.tif --output binned");
+    let (out, _) = lab.ok("reconstruct --projections p --distortion wide.txt,repeat --tilt 1 --dry-run");
+    assert!(out.contains("distortion wide.txt,repeat; tilt 1"), "{out}");
 }
 
 /// A detector that is tilted is found out, and its tilt with the axis: as if both had been given. A row of such a detector sees

@@ -112,6 +112,7 @@ impl<'a> Account<'a> {
         row("Outliers", steps.outliers.as_ref().map(|outliers| format!("replaced, {outliers}")));
         row("Fields", self.scan.fields.map(|fields| self.fields_in_a_row(fields)));
         row("Air", steps.air.as_ref().map(|air| format!("divided by the air, {air}")));
+        row("Distortion", steps.distortion.map(|distortion| format!("corrected by {}", distortion.form.in_words())));
         row("Tilt", steps.tilt.as_ref().map(|tilt| format!("{} degrees", brief(tilt.degrees))));
         row("Inclination", self.recipe.scan.lamino_angle.map(|angle| format!("{angle} degrees")));
         row("Phase", Some(steps.phase.as_ref().map_or("no phase retrieval".into(), |phase| phase.to_string())));
@@ -206,6 +207,7 @@ impl<'a> Account<'a> {
             )),
             None => {}
         }
+        said.extend(steps.distortion.map(|distortion| distortion.form.sentence()));
         if let Some(tilt) = &steps.tilt {
             said.push(format!("Projections were rotated by {} degrees to make the axis upright.", brief(tilt.degrees)));
         }
@@ -548,6 +550,7 @@ mod tests {
             ),
             ("--remove-outliers 3,400,both", "brighter or darker than the median of the 3 x 3 pixels", ""),
             ("--normalize-air 10,20", "its first 10 and last 20 bins", ""),
+            ("--distortion c.txt,repeat", "by a radial polynomial of given coefficients", ""),
             ("--tilt 0.5", "rotated by 0.5 degrees", ""),
             ("--binning 2", "2 x 2 pixels of the detector were averaged into one.", ""),
             ("--dark-scale 2", "after the mean of 5 dark fields, times 2, had been subtracted from both", ""),

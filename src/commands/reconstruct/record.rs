@@ -17,7 +17,7 @@ use crate::remark::Doubt;
 use crate::report::Reporter;
 use crate::resolution::Resolution;
 use crate::sink::{OutputLock, SliceStamp, Target};
-use crate::source::{FileNames, JoinedPart, PART, absolute_spec};
+use crate::source::{FileNames, JoinedPart, PART, absolute_spec, distortion_files};
 use crate::steps::ClampedCounts;
 use rustix::system::uname;
 use serde::{Deserialize, Serialize};
@@ -502,6 +502,12 @@ fn repeatable(flags: &ReconstructArgs, job: &Job, center: f64) -> Result<Reconst
     let parts = |parts: &[String]| parts.iter().map(|part| absolute_of(part)).collect::<Result<Vec<_>>>();
     let file = |file: &Option<PathBuf>| file.as_deref().map(path).transpose();
     let args = flags.clone();
+    let distortion = args.steps.distortion.as_ref().map(|text| {
+        let (files, repeat) = distortion_files(&text.0);
+        let files = files.iter().map(|file| absolute_spec(file).map_err(|e| Error::output(Path::new(file), e)));
+        let words = files.chain(repeat.then(|| Ok("repeat".to_owned()))).collect::<Result<Vec<_>>>()?;
+        Ok::<_, Error>(Text(words.join(",")))
+    });
     let of_file = job.execution.files.weights.is_some();
     Ok(ReconstructArgs {
         input: InputArgs {
@@ -524,7 +530,11 @@ fn repeatable(flags: &ReconstructArgs, job: &Job, center: f64) -> Result<Reconst
         weights: if of_file { file(&args.weights)? } else { args.weights },
         output: spec(&args.output)?,
         center: Some(Text(format!("{center:?}"))),
-        steps: StepArgs { tilt: job.recipe.steps.tilt.map(|tilt| Text(format!("{:?}", tilt.degrees))), ..args.steps },
+        steps: StepArgs {
+            distortion: distortion.transpose()?,
+            tilt: job.recipe.steps.tilt.map(|tilt| Text(format!("{:?}", tilt.degrees))),
+            ..args.steps
+        },
         preview: None,
         histogram: None,
         sections: None,

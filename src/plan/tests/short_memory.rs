@@ -13,7 +13,7 @@ fn the_host_keeps_blocks_rather_than_that_passes_are_smaller() {
         });
         let stack = StackShape { slices: 1000, projections: 1000, bins: 1000, ..stack() };
         let mut scan = Scan::new(&job, &stack).unwrap();
-        let tilt = ImageSteps { rotation: Some(RotationForm { degrees: 0.3, halo: 4 }), filter: None };
+        let tilt = ImageSteps { rotation: Some(RotationForm { degrees: 0.3, halo: 4 }), ..ImageSteps::default() };
         let blocks = RowBlocks::new(&tilt, [1000; 2], 1000);
         scan.samples = SampleShape { height: 1000, halo: 4, blocks, correctable: true, ..scan.samples };
         let plan = planned(&job, &scan, &choice, &facts, 64 << 30, nothing(&known())).unwrap();
@@ -69,7 +69,8 @@ fn all_stripes_u16(a: &mut ReconstructArgs) {
 /// --tilt 0.3, --phase paganin with L = 6.3 pixels.
 fn tilt_and_phase(tilt: bool, phase: bool) -> ImageSteps {
     let filter = ImageFilterForm { length: 6.3, sigma: 0.0, sharpening: 0.0, halo: 78 };
-    ImageSteps { rotation: tilt.then_some(RotationForm { degrees: 0.3, halo: 8 }), filter: phase.then_some(filter) }
+    let rotation = tilt.then_some(RotationForm { degrees: 0.3, halo: 8 });
+    ImageSteps { rotation, filter: phase.then_some(filter), ..ImageSteps::default() }
 }
 
 /// What is made smaller so that passes have more slices, and copies and kernels do not take turns: pieces of samples, batches of a

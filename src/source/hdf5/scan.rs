@@ -158,6 +158,7 @@ fn stacks(scan: ScanParts) -> Result<Stacks> {
         flats2: field(scan.flats2, "--hdf5 flats (after)")?,
         darks: field(scan.darks, "--hdf5 darks")?,
         angles: scan.angles.map(|angles| angles.degrees),
+        distortion: None,
         held: 0,
         joined: None,
     })
