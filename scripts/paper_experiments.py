@@ -147,7 +147,7 @@ class Builder:
 
     def positions(self):
         """Both forms of Algorithm 6's positions, one after the other with the same parameters: for every kernel of the Titan X
-        that has both, as floats and as halves, and for those that the profile of the H200 ships."""
+        that has both, as floats and as halves, and for those that the profile of Hopper ships."""
         variants = []
 
         def both(label, profile, family, interpolation, slices, parameters, gpu=""):
@@ -178,7 +178,7 @@ class Builder:
             for interpolation in entry["interpolation"] if family else ():
                 for slices in entry["slices"]:
                     storage = entry[family].get("common", {}).get("storage", "float")
-                    label = f"H200 {family}, {interpolation}, {storage}, {slices_of(slices)}"
+                    label = f"Hopper {family}, {interpolation}, {storage}, {slices_of(slices)}"
                     if "fast" in entry["mode"] or interpolation == "nearest":
                         both(label, "nvidia-hopper", family, interpolation, slices, entry[family])
         return self.experiment("positions", "Algorithms 1 and 6", "Positions from blocks and from bin 0", variants, rounds=3)

@@ -47,13 +47,11 @@ class Row:
 
 
 class Facts:
-    """Numbers by section; `gpu` and `cpu` are the first measured devices of their kinds."""
+    """Numbers by section; `gpu` and `cpu` are the measured devices that remarks are about."""
 
     def __init__(self, page):
         self.page, self.tables = page, page.tables
-        kinds = [result["gpu"] for result in page.results]
-        self.gpu = kinds.index(True) if True in kinds else None
-        self.cpu = kinds.index(False) if False in kinds else None
+        self.gpu, self.cpu = (page.about(gpu) for gpu in (True, False))
         self.made = {}
 
     def rows(self, key):

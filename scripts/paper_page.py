@@ -174,12 +174,16 @@ class Page:
         return text + "".join("\n" + paragraph(filled(remark[kind], facts)) for kind in kinds if kind in remark)
 
     def has(self, key, gpu):
-        """Whether a device of this kind was measured; for an experiment, whether the first of them was in it, which remarks are
-        about."""
-        result = next((result for result in self.results if result["gpu"] == gpu), None)
-        if result is None or all(experiment.key != key for experiment in self.every):
-            return result is not None
-        return key in result["experiments"]
+        """Whether a device of this kind was measured; for an experiment, whether the one that remarks are about was in it."""
+        place = self.about(gpu)
+        if place is None or all(experiment.key != key for experiment in self.every):
+            return place is not None
+        return key in self.results[place]["experiments"]
+
+    def about(self, gpu):
+        """Which device remarks are about: the H200 if it is among the GPUs, else the first of its kind."""
+        places = [place for place, result in enumerate(self.results) if result["gpu"] == gpu]
+        return min(places, key=lambda place: "H200" not in self.results[place]["device"], default=None)
 
     def head(self):
         """What the page is, its columns, and where positions are counted from."""

@@ -293,9 +293,10 @@ pub(super) fn measure(
                         reporter.note(&format!("note: {note}"));
                     }
                     bench = Some(here);
+                    let registers = measured.resources.registers;
                     with_numbers(row, &measured, protocol)
                         .with_bound(rates.and_then(|rates| rates.bound(&spec, facts)))
-                        .with_occupancy(measured.resources.registers, resident(&spec, rates, measured.resources.registers))
+                        .with_occupancy(registers, resident(&spec, rates, registers))
                 }
                 Err(error) => row.without_numbers(Verdict::Failed(error.to_string())),
             },

@@ -259,7 +259,10 @@ mod tests {
         let start = point(Parameters::Hybrid(Hybrid::default()), 2, Mode::Precise);
         let tried = |scheduling| {
             let near = Space { scheduling, ..space(Reach::Adjacent) }.neighbours(&start);
-            near.iter().map(|p| describe_changes(&changes(&start, p))).filter(|w| w.contains("balance")).collect::<Vec<_>>()
+            near.iter()
+                .map(|p| describe_changes(&changes(&start, p)))
+                .filter(|w| w.contains("balance"))
+                .collect::<Vec<_>>()
         };
         assert_eq!(tried(false), [""; 0]);
         assert_eq!(tried(true), ["balance = multiprocessor"]);
