@@ -86,7 +86,7 @@ messages! {
 messages! {
     /// No kernel that a run may use, with those that were tried and what is wrong with them, each on a line.
     pub(super) enum NoKernelError: NoCorrectKernel {
-        OfLamino { device: String, driver: String, why: String } =>
+        Inclined { device: String, driver: String, why: String } =>
             "{device}, driver {driver}: the kernel for --lamino-angle is {why}";
             "choose another --device, or update the driver (--no-self-test runs it unchecked)",
         OfAlgorithm {

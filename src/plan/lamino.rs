@@ -62,7 +62,7 @@ pub(super) fn inclined_chunks(request: &Request, lamino: Lamino) -> Result<Incli
     let Request { scan, choice, facts, memory, .. } = *request;
     if let Some(refused) = request.avoid.refused.first() {
         let (device, driver, why) = (facts.name.clone(), facts.driver.clone(), refused.why.clone());
-        return Err(NoKernelError::OfLamino { device, driver, why }.into());
+        return Err(NoKernelError::Inclined { device, driver, why }.into());
     }
     let geometry = &scan.geometry;
     let (interpolation, mode) = (Interpolation::Linear, Mode::Precise);

@@ -45,7 +45,7 @@ const MAX_INCLINATION: f64 = 80.0;
 pub(super) fn inclination(degrees: Option<f64>) -> Result<Option<f64>> {
     match degrees {
         // NaN is refused, too
-        Some(degrees) if !(degrees.abs() <= MAX_INCLINATION) => {
+        Some(degrees) if !(-MAX_INCLINATION..=MAX_INCLINATION).contains(&degrees) => {
             Err(RecipeError::InclinationOutside { degrees, most: MAX_INCLINATION }.into())
         }
         _ => Ok(degrees.filter(|degrees| *degrees != 0.0)),

@@ -109,6 +109,7 @@ const OTHERS: &[&str] = &[
     "--angle",
     "--array",
     "--axis",
+    "--axis-angle-x",
     "--center-position-x",
     "--constraint",
     "--cores",
