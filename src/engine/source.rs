@@ -13,7 +13,7 @@ use crate::operations::RowCorrection;
 use crate::plan::{HeldByHost, SampleShape, Scan, StackShape};
 use crate::recipe::{AngleSource, Recipe};
 use crate::report::Reporter;
-use crate::source::{self, FieldMode, InputKind, Stack, Stacks, Watch, wait};
+use crate::source::{self, FieldMode, Hdf5Measures, InputKind, Stack, Stacks, Watch, wait};
 use crate::steps::{Preparation, Scope, Steps};
 use crate::visible::{Shown, visible};
 use serde::{Deserialize, Serialize};
@@ -240,6 +240,11 @@ impl Source {
     /// Returns the data, without their fields.
     pub fn stack(&self) -> &Stack {
         &self.stacks.data
+    }
+
+    /// Returns what the input says of the acquisition, for pixels that are not binned.
+    pub fn measures(&self) -> &Hdf5Measures {
+        &self.stacks.measures
     }
 
     /// Returns the numbers of the frames that correct projections.

@@ -128,6 +128,7 @@ mod tests {
                 center: Center::At(12.5),
                 search_tilt: true,
                 extended_field: true,
+                energy_kev: Some(20.5),
             },
             slice: SliceGrid {
                 size: Some(40),

@@ -113,6 +113,7 @@ impl Recipe {
             scan: ScanRecipe {
                 weights: args.angle_weights.unwrap_or_default(),
                 search_tilt,
+                energy_kev: args.steps.energy_kev,
                 center: args.center.as_ref().map_or(Ok(Center::default()), |text| Center::parse(&text.0))?,
                 ..scan
             },

@@ -33,6 +33,9 @@ pub struct ScanRecipe {
     pub search_tilt: bool,
     /// True if a full turn with the axis near one end of the detector is reconstructed as far as it sees.
     pub extended_field: bool,
+    /// Photon energy in keV, if it is given; outputs say it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub energy_kev: Option<f64>,
 }
 
 /// Source of the angles.

@@ -1,6 +1,6 @@
 //! The stacks of a run.
 
-use super::{Binning, Stack};
+use super::{Binning, Hdf5Measures, Stack};
 use crate::error::Result;
 use std::path::{Path, PathBuf};
 
@@ -16,6 +16,8 @@ pub struct Stacks {
     pub darks: Option<Stack>,
     /// Angle of every projection in degrees, if the input contains angles and they are used.
     pub angles: Option<Vec<f64>>,
+    /// What the input says of the acquisition, for pixels that are not binned.
+    pub measures: Hdf5Measures,
     /// Number of bytes that reading the data takes in addition to the values.
     pub held: u64,
 }
@@ -24,7 +26,8 @@ impl Stacks {
     /// Creates stacks of data without fields.
     pub fn of(data: Stack) -> Stacks {
         let held = data.held();
-        Stacks { data, flats: None, flats2: None, darks: None, angles: None, held }
+        let measures = Hdf5Measures::default();
+        Stacks { data, flats: None, flats2: None, darks: None, angles: None, measures, held }
     }
 
     /// Bins the pixels of all stacks.

@@ -46,7 +46,7 @@ pub(super) use overview::{Overview, Wanted};
 pub(super) use page::RunPage;
 use reconstruction::Reconstruction;
 pub(super) use record::RecordFile;
-use record::{Record, identity, known_range, lock_output, stamp};
+use record::{Record, identity, known_range, lock_output, metadata, stamp};
 pub(super) use scan_axis::with_axis;
 use std::sync::atomic::AtomicBool;
 use std::time::Instant;
@@ -150,6 +150,7 @@ impl Reconstruction<'_> {
         let key = identity.key();
         let mut writer = writer
             .stamped(stamp(job, source, &key))
+            .of_scan(metadata(job, source))
             .shared(&scan.run_slices)
             .with_run_file(record::run_file_of(self.flags, job, scan.center)?);
         let record = Record::begin(self, &devices, &mut lock, &identity, &axis)?;

@@ -30,6 +30,11 @@ pub fn measures(input: &Hdf5Input) -> Result<Hdf5Measures> {
     examine(&Hdf5Reading::Measures { input: input.clone() })?;
     let file = open_file(&input.file, ChunkCache::of(0, 1)).map_err(|e| bad_scan(input, e))?;
     let layout = Layout::find(&file, input).map_err(|e| bad_scan(input, e))?;
+    Ok(measures_of(&file, &layout))
+}
+
+/// Reads the parameters of the acquisition of a scan; values without a unit or not above 0 are left out.
+pub(super) fn measures_of(file: &File, layout: &Layout) -> Hdf5Measures {
     // groups of the detector, the instrument and the entry
     let above = |levels: usize| layout.data.rsplitn(levels + 1, '/').nth(levels).unwrap_or("").to_owned();
     let [detector, instrument, entry] = [above(1), above(2), above(3)];
@@ -43,15 +48,15 @@ pub fn measures(input: &Hdf5Input) -> Result<Hdf5Measures> {
         format!("{entry}/sample/beam/incident_energy"),
         format!("{instrument}/monochromator/energy"),
     ];
-    let first = |names: Vec<String>| names.into_iter().find(|name| links::exists(&file, name));
+    let first = |names: Vec<String>| names.into_iter().find(|name| links::exists(file, name));
     let energy = first(names(&energies, "monochromator/energy"));
     let distance = first(names(&[format!("{detector}/distance")], "detector_motor_stack/setup/camera_distance"));
     let pixel = layout.pixel_size.clone().or_else(|| first(names(&[], "detection_system/objective/resolution")));
-    Ok(Hdf5Measures {
-        energy: energy.and_then(|name| energy_of(&file, name)),
-        distance: distance.and_then(|name| length(&file, name)),
-        pixel_size: pixel.and_then(|name| length(&file, name)),
-    })
+    Hdf5Measures {
+        energy: energy.and_then(|name| energy_of(file, name)),
+        distance: distance.and_then(|name| length(file, name)),
+        pixel_size: pixel.and_then(|name| length(file, name)),
+    }
 }
 
 /// Reads a number above 0 with its unit in lower case.

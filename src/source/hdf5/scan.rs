@@ -5,9 +5,10 @@ use super::examine::{Hdf5Reading, examine};
 use super::file::{ChunkCache, Hdf5FileError, is_hdf5, open_file};
 use super::layout::Layout;
 use super::links;
+use super::measures::measures_of;
 use super::text::{self, Angles, length_of};
 use super::volume::{Selection, Volume};
-use super::{Hdf5Angles, Hdf5Contents, Hdf5Frames, Hdf5Input, Hdf5Scan};
+use super::{Hdf5Angles, Hdf5Contents, Hdf5Frames, Hdf5Input, Hdf5Measures, Hdf5Scan};
 use crate::error::{BoxedError, Error, Result, messages};
 use crate::source::files::bad;
 use crate::source::{Stack, Stacks};
@@ -93,6 +94,7 @@ struct ScanParts {
     darks: Option<Selection>,
     angles: Option<Angles>,
     pixel_size: Option<String>,
+    measures: Hdf5Measures,
     notes: Vec<String>,
 }
 
@@ -143,7 +145,8 @@ fn read(input: &Hdf5Input, file: &hdf5::File, layout: &Layout, angles: bool, mem
     };
     let pixel_size = layout.pixel_size.as_deref().and_then(|name| length_of(file, name));
     let projections = Selection { volume: data, frames: roles.projections };
-    Ok(ScanParts { projections, flats, flats2, darks, angles, pixel_size, notes })
+    let measures = measures_of(file, layout);
+    Ok(ScanParts { projections, flats, flats2, darks, angles, pixel_size, measures, notes })
 }
 
 fn stacks(scan: ScanParts) -> Result<Stacks> {
@@ -158,6 +161,7 @@ fn stacks(scan: ScanParts) -> Result<Stacks> {
         flats2: field(scan.flats2, "--hdf5 flats (after)")?,
         darks: field(scan.darks, "--hdf5 darks")?,
         angles: scan.angles.map(|angles| angles.degrees),
+        measures: scan.measures,
         held: 0,
     })
 }
