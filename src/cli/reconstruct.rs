@@ -41,6 +41,16 @@ pub struct ReconstructArgs {
     #[arg(long, help_heading = "Geometry")]
     #[serde(skip_serializing_if = "Not::not")]
     pub extended_field: bool,
+    /// Divide a scan of many turns into windows of DEG degrees, or of N projections (610p), each of which becomes a volume of
+    /// its own, t_000 and so on, about one axis
+    #[arg(long, value_name = "DEG|Np", help_heading = "Geometry")]
+    pub every: Option<Text>,
+    /// What a window of --every has in common with the next one [default: nothing]
+    #[arg(long, value_name = "DEG|Np", help_heading = "Geometry")]
+    pub overlap: Option<Text>,
+    /// Windows of --every to reconstruct: A..B (B excluded), A..=B or A..B:STEP [default: all]
+    #[arg(long, value_name = "RANGE", help_heading = "Geometry")]
+    pub turns: Option<Text>,
     /// Slices to reconstruct: A..B (B excluded), A..=B or A..B:STEP [default: all]
     #[arg(long, value_name = "RANGE", help_heading = "Geometry")]
     pub rows: Option<Text>,

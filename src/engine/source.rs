@@ -192,11 +192,24 @@ impl Source {
 
     /// Returns the same data for another job, which differs in its axis, its steps, or the projections that it uses.
     pub fn as_of(&self, job: &Job) -> Result<Source> {
+        self.made_for(job, false)
+    }
+
+    /// Returns a part of the projections for another job, as if the rest had never been opened: what is replaced is judged
+    /// among these alone.
+    ///
+    /// # Errors
+    /// As of [`as_of`](Self::as_of).
+    pub fn part(&self, job: &Job) -> Result<Source> {
+        self.made_for(job, true)
+    }
+
+    fn made_for(&self, job: &Job, part: bool) -> Result<Source> {
         let mut scan = Scan::new(job, &self.shape)?;
         // what was said is not said again
         scan.remarks.retain(|remark| !self.scan.remarks.contains(remark));
         let (steps, field_mode) = (job.recipe.steps.clone(), job.recipe.input.field_mode);
-        let preparation = match steps == self.steps && field_mode == self.field_mode {
+        let preparation = match steps == self.steps && field_mode == self.field_mode && !part {
             true => Arc::clone(&self.preparation),
             false => Arc::new(prepare(Some(self), &job.recipe, &self.stacks, &scan)?),
         };

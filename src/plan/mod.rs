@@ -11,12 +11,14 @@ mod request;
 mod scan;
 mod sizes;
 mod solver_memory;
+mod windows;
 
 pub use planning::Plan;
 pub use request::{Avoid, Bytes, Memory, PIECES, Pieces, Refused, Request, WRITTEN_PIECES};
 pub use scan::{HeldByHost, SampleShape, Scan, StackShape, binned};
 pub use sizes::encoded_sample;
 pub use solver_memory::SolverMemory;
+pub use windows::windows;
 
 #[cfg(test)]
 mod tests;

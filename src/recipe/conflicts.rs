@@ -102,6 +102,7 @@ const RULES: &[Rule] = &[
     needs(&["darks"], &["flats", "hdf5"], "without flats nothing would be corrected", "give the flats, too"),
     needs(&["extended-field"], &["center"], "the axis is not in the middle", "give --center X or --center auto"),
     needs(&["expect"], &["watch"], "the flag says how many pages are waited for", "give both"),
+    needs(&["overlap", "turns"], &["every"], "the flag is about windows of a scan of many turns", "give both"),
 ];
 
 /// Rules for `fbp preprocess` alone.
@@ -206,6 +207,8 @@ mod tests {
             ("darks", "hdf5"),
             ("extended-field", "center"),
             ("expect", "watch"),
+            ("overlap", "every"),
+            ("turns", "every"),
         ] {
             let message = refused(CheckedCommand::Center, alone);
             let flag = alone.rsplit(' ').next().unwrap();

@@ -14,6 +14,7 @@ mod run_file;
 mod scan;
 mod solver;
 mod spans;
+mod windows;
 
 pub use conflicts::{CheckedCommand, Rule, RuleKind, check_conflicts, given, rules};
 pub use identity::{DeviceIdentity, Identity};
@@ -23,6 +24,7 @@ pub use quantities::{MAX_ANGLE, parse_size, parse_time};
 pub use run_file::{FACTS, known_keys, merge, nearest_key, put_over, run_file};
 pub use scan::{AngleSource, Center, ScanRecipe, SliceGrid};
 pub use spans::{Ranges, Span};
+pub use windows::{Division, WindowLength};
 
 use crate::center::Method;
 use crate::cli::{InputArgs, ReconstructArgs, StepArgs};

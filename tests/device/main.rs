@@ -39,4 +39,5 @@ mod signals;
 mod stripes;
 mod trials;
 mod tune;
+mod turns;
 mod values;

@@ -1,13 +1,9 @@
 //! Energy, distance and pixel size in a file.
 
-use super::examine::{Hdf5Reading, examine};
-use super::file::{ChunkCache, open_file};
 use super::layout::Layout;
 use super::links;
-use super::scan::bad_scan;
 use super::text::{first_number, unit_of};
-use super::{Hdf5Input, Hdf5Measure, Hdf5Measures};
-use crate::error::Result;
+use super::{Hdf5Measure, Hdf5Measures};
 use hdf5_metno::File;
 
 /// Units of length with their names in files in the singular.
@@ -21,17 +17,6 @@ const LENGTHS: [(&str, &[&str]); 5] = [
 
 /// Units of energy in keV.
 const ENERGIES: [(&str, f64); 4] = [("ev", 1e-3), ("kev", 1.0), ("mev", 1e3), ("j", 1.0 / 1.602_176_634e-16)];
-
-/// Reads the parameters of the acquisition; values without a unit or not above 0 are left out.
-///
-/// # Errors
-/// [`Error::Input`](crate::error::Error::Input) when the file contains no scan.
-pub fn measures(input: &Hdf5Input) -> Result<Hdf5Measures> {
-    examine(&Hdf5Reading::Measures { input: input.clone() })?;
-    let file = open_file(&input.file, ChunkCache::of(0, 1)).map_err(|e| bad_scan(input, e))?;
-    let layout = Layout::find(&file, input).map_err(|e| bad_scan(input, e))?;
-    Ok(measures_of(&file, &layout))
-}
 
 /// Reads the parameters of the acquisition of a scan; values without a unit or not above 0 are left out.
 pub(super) fn measures_of(file: &File, layout: &Layout) -> Hdf5Measures {

@@ -61,7 +61,7 @@ messages! {
 }
 
 /// Returns an error about the file of a scan.
-pub(super) fn bad_scan(input: &Hdf5Input, error: impl Into<BoxedError>) -> Error {
+fn bad_scan(input: &Hdf5Input, error: impl Into<BoxedError>) -> Error {
     Hdf5ScanError::InFile { path: input.file.shown(), error: error.into() }.into()
 }
 
@@ -84,6 +84,17 @@ pub fn open(input: &Hdf5Input, angles: bool, memory: u64) -> Result<Stacks> {
     let scan = read(input, &file, &layout, angles, memory).map_err(|e| bad_scan(input, e))?;
     let held = scan.projections.volume.held(cache);
     Ok(Stacks { held, ..stacks(scan)? })
+}
+
+/// Reads the parameters of the acquisition; values without a unit or not above 0 are left out.
+///
+/// # Errors
+/// [`Error::Input`] when the file contains no scan.
+pub fn measures(input: &Hdf5Input) -> Result<Hdf5Measures> {
+    examine(&Hdf5Reading::Measures { input: input.clone() })?;
+    let file = open_file(&input.file, ChunkCache::of(0, 1)).map_err(|e| bad_scan(input, e))?;
+    let layout = Layout::find(&file, input).map_err(|e| bad_scan(input, e))?;
+    Ok(measures_of(&file, &layout))
 }
 
 /// Parts of a scan: the frames of each kind, and related data.
