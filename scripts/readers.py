@@ -52,6 +52,9 @@ def check_tiff(fbp, dtype, expected):
             found = tifffile.imread(sorted(Path().glob(f"{name}/*.tif")) if not name.endswith("tif") else name)
             check(found.dtype == DTYPES[dtype] and np.array_equal(found, expected), name)
         with tifffile.TiffFile(f"{dtype}-{compression}.tif") as file:
+            tags = file.pages[0].tags
+            sides = [np.divide(*tags[name].value) for name in ("XResolution", "YResolution")]
+            check(np.allclose(sides, 1e4 / 0.65) and tags["ResolutionUnit"].value == 3, f"{name}: resolution")
             # a page that would not become smaller stays as it is
             tags = {page.compression.value for page in file.pages}
             check(tags == {tag} or (compression == "lzw" and tags <= {1, 5}), f"{dtype} {compression}: {tags}")
@@ -92,10 +95,27 @@ def check_hdf5(fbp, dtype, expected, parts, compression):
             step = 3 / np.iinfo(DTYPES[dtype]).max
             check(np.abs(values - np.clip(check.reference, -1, 2)).max() <= 0.51 * step, f"{name}: scale")
         check(list(group["slice"][()]) == list(range(SLICES)), "numbers of slices")
+        check_metadata(file, group)
         run = file["/entry/reconstruction/configuration/run"][()].decode()
     Path("again.toml").write_text(run)
     fbp("reconstruct", "--config", "again.toml", "--quiet", "--overwrite", "-o", "again.tif")
     check(np.array_equal(tifffile.imread("again.tif"), expected), f"{name}: the run in it")
+
+
+def check_metadata(file, group):
+    """Where silx, nabu and tomoscan look for the pixel size and the angles, and NXtomoproc for the slices."""
+    places = (np.arange(SIDE) - (SIDE - 1) / 2) * 0.65
+    check(list(group.attrs["axes"]) == ["z", "y", "x"], "axes")
+    for axis, expected in (("z", np.arange(SLICES) * 0.65), ("y", places), ("x", places)):
+        check(np.allclose(group[axis][()], expected) and group[axis].attrs["units"] == "um", f"axis {axis}")
+    check(file["/entry/data"].name == "/entry/data" and file["/entry/data"] == group, "link to the slices")
+    angles = file["/entry/sample/rotation_angle"]
+    check(np.allclose(angles[()], np.arange(24) * 7.5) and angles.attrs["units"] == "degree", "angles")
+    options = file["/entry/reconstruction/configuration/processing_options/reconstruction"]
+    check(np.allclose(options["voxel_size_cm"][()], [0.65e-4] * 3), "voxel size")
+    check(np.allclose(options["angles"][()], np.deg2rad(np.arange(24) * 7.5)), "angles in radians")
+    check(file["/entry/reconstruction/parameters/rotation_axis"][()] == (SIDE - 1) / 2, "axis")
+    check("instrument" not in file["/entry"], "nobody said an energy")
 
 
 def check_filters(data, compression, name):
@@ -135,6 +155,9 @@ def check_zarr(fbp, dtype, expected):
                 near = 0.5 if dtype[0] == "u" else {"f32": 1e-6, "f16": 1e-3}[dtype] * np.abs(mean).max()
                 check(found.shape == mean.shape and np.abs(found - mean).max() <= near, f"{name}: level {level}")
                 below = found
+            scan = group.attrs["fbp"]["scan"]
+            check(scan["pixel"] == "0.65um" and scan["axis"] == [(SIDE - 1) / 2] * 2, f"{name}: metadata")
+            check(np.allclose(scan["angles"], np.arange(24) * 7.5), f"{name}: angles")
             model = open_ome_zarr(group)
             image = (model.attributes if version == "0.4" else model.attributes.ome).multiscales[0]
             check([axis.unit for axis in image.axes] == ["micrometer"] * 3, f"{name}: units")

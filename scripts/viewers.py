@@ -39,13 +39,14 @@ def within_seconds(look):
 
 
 def shown(window):
-    """The image of the plot that a window of silx shows, and its title, as soon as there is one."""
+    """The image of the plot that a window of silx shows, its title, and its axes, as soon as there is one."""
     from silx.gui.plot import PlotWidget
 
     def image():
         for plot in window.findChildren(PlotWidget):
             if plot.isVisible() and plot.getActiveImage() is not None:
-                return plot.getActiveImage().getData(), plot.getGraphTitle()
+                active, labels = plot.getActiveImage(), [plot.getXAxis().getLabel(), plot.getYAxis().getLabel()]
+                return active.getData(), plot.getGraphTitle(), (active.getScale(), active.getOrigin(), labels)
 
     found = within_seconds(image)
     check(found, "silx view shows no image")
@@ -62,9 +63,12 @@ def check_silx():
         window = Viewer()
         window.show()
         window.appendFile(name)
-        image, title = shown(window)
+        image, title, (scale, origin, labels) = shown(window)
         check(np.array_equal(image, slices_of("plain")[0]), f"silx view, {name}: values")
         check("1/um" in title, f"silx view, {name}: {title}")
+        check(labels == ["x (um)", "y (um)"], f"silx view, {name}: {labels}")
+        places = [0.65] * 2 + [-0.65 * (SIDE - 1) / 2] * 2
+        check(np.allclose([*scale, *origin], places), f"silx view, {name}: {scale} from {origin}")
         window.hide()
         windows.append(window)  # until the process ends
     return application, windows

@@ -1,13 +1,22 @@
 //! A run: its computation, and how and where it takes place.
 
 use crate::cli::ReconstructArgs;
-use crate::error::Result;
+use crate::error::{Result, messages};
 use crate::execution::Execution;
 use crate::recipe::{CheckedCommand, Recipe, check_conflicts, given};
 use crate::source::{FieldMode, OpenRequest};
 use crate::steps::Tilt;
 use crate::stitch::StitchRequest;
 use serde::{Deserialize, Serialize};
+
+messages! {
+    /// A flag that stands for several runs.
+    enum SeveralJobsError: Usage {
+        Windows =>
+            "--every: divides one scan, by fbp reconstruct alone";
+            "leave it out, or run fbp reconstruct for each scan",
+    }
+}
 
 /// Run with typed and checked flags, which is made once and never changed.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -41,6 +50,9 @@ impl Job {
         let others = others.into_iter().filter(|(_, is_given)| *is_given);
         let others = others.map(|(flag, is_given)| (flag.to_owned(), is_given.into())).collect();
         check_conflicts(CheckedCommand::Reconstruct, &[given(args)?, others])?;
+        if args.every.is_some() {
+            return Err(SeveralJobsError::Windows.into());
+        }
         Ok(Job { recipe: Recipe::new(args)?, execution: execution(args)? })
     }
 

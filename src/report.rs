@@ -326,6 +326,12 @@ impl Reporter {
         self
     }
 
+    /// Returns the reporter with what an earlier one has said of the same data, which is not printed again.
+    pub fn after(mut self, earlier: &Reporter) -> Self {
+        (self.said, self.doubts) = (Mutex::new(earlier.said()), Mutex::new(earlier.doubts()));
+        self
+    }
+
     /// Prints a message if the verbosity is at least `level`, and logs it; `name` is the name of a doubt.
     fn say(&self, level: i8, text: &str, name: Option<DoubtKind>) {
         let (kind, message) = match text.split_once(": ") {

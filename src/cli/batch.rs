@@ -31,6 +31,8 @@ pub struct BatchArgs {
 pub(super) fn in_batch(flag: Arg) -> Arg {
     match flag.get_id().as_str() {
         "sinograms" | "projections" | "hdf5" | "raw" | "save_config" => flag.hide(true),
+        // a batch is of scans of one volume
+        "every" | "overlap" | "turns" => flag.hide(true),
         "output" => flag.help(
             "Output of each scan, as for fbp reconstruct, where {name} stands for the name of the scan: 'rec/{name}', \
              'rec/{name}.h5'; {name} also works in --report, --preview, --histogram, --sections, --log, --flats, \

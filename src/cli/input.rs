@@ -60,8 +60,9 @@ pub struct InputArgs {
     #[arg(long, value_name = "PART", num_args = 1.., help_heading = PARTS)]
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub side_by_side: Vec<String>,
-    /// Bins that a part of --side-by-side shares with the next, or one number for each; auto finds them [default: auto]
-    #[arg(long, value_name = "BINS|auto", allow_hyphen_values = true, help_heading = PARTS)]
+    /// Bins that a part of --side-by-side shares with the next, or one number for each; auto finds them [default: auto]. With
+    /// --every, what a window has in common with the next one, in degrees or projections (20p) [default: nothing]
+    #[arg(long, value_name = "BINS|auto|DEG|Np", allow_hyphen_values = true, help_heading = PARTS)]
     pub overlap: Option<Text>,
     /// Dataset of the projections [default: defined by the layout]
     #[arg(long, value_name = "DATASET", help_heading = DATASETS)]

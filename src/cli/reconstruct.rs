@@ -45,6 +45,13 @@ pub struct ReconstructArgs {
     /// [default: 0]
     #[arg(long, value_name = "DEG", allow_hyphen_values = true, help_heading = "Geometry")]
     pub lamino_angle: Option<f64>,
+    /// Divide a scan of many turns into windows of DEG degrees, or of N projections (610p), each of which becomes a volume of
+    /// its own, t_000 and so on, about one axis
+    #[arg(long, value_name = "DEG|Np", help_heading = "Geometry")]
+    pub every: Option<Text>,
+    /// Windows of --every to reconstruct: A..B (B excluded), A..=B or A..B:STEP [default: all]
+    #[arg(long, value_name = "RANGE", help_heading = "Geometry")]
+    pub turns: Option<Text>,
     /// Slices to reconstruct: A..B (B excluded), A..=B or A..B:STEP [default: all]
     #[arg(long, value_name = "RANGE", help_heading = "Geometry")]
     pub rows: Option<Text>,

@@ -49,6 +49,8 @@ pub(super) fn in_trials(flag: Arg) -> Arg {
         }
         "overwrite" => flag.help("Replace the page, or write to a directory that is not empty"),
         id if OF_RUNS.contains(&id) => flag.hide(true),
+        // trials are of one volume
+        "every" | "overlap" | "turns" => flag.hide(true),
         _ => flag,
     }
 }

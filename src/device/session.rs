@@ -242,8 +242,8 @@ impl Session {
     fn compile(&self, source: &KernelSource, text: &str, options: &str) -> Result<BuiltProgram> {
         let name = self.device_name();
         self.compiled.fetch_add(1, Relaxed);
-        let mut program = Program::create_from_source(&self.context, text)
-            .map_err(|e| cl_error("creating a program", name, e))?;
+        let mut program =
+            Program::create_from_source(&self.context, text).map_err(|e| cl_error("creating a program", name, e))?;
         if let Err(error) = program.build(self.context.devices(), options) {
             let log = program.get_build_log(self.context.default_device()).unwrap_or_else(|_| error.to_string());
             return Err(KernelBuildError::Refused {

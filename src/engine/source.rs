@@ -13,7 +13,7 @@ use crate::operations::RowCorrection;
 use crate::plan::{HeldByHost, SampleShape, Scan, StackShape};
 use crate::recipe::{AngleSource, Recipe};
 use crate::report::Reporter;
-use crate::source::{FieldMode, InputKind, JoinedPart, Stack, Stacks, Watch, wait};
+use crate::source::{FieldMode, Hdf5Measures, InputKind, JoinedPart, Stack, Stacks, Watch, wait};
 use crate::steps::{Optics, Preparation, Scope, Steps, Tilt};
 use crate::stitch;
 use crate::visible::{Shown, visible};
@@ -194,11 +194,24 @@ impl Source {
 
     /// Returns the same data for another job, which differs in its axis, its steps, or the projections that it uses.
     pub fn as_of(&self, job: &Job) -> Result<Source> {
+        self.made_for(job, false)
+    }
+
+    /// Returns a part of the projections for another job, as if the rest had never been opened: what is replaced is judged
+    /// among these alone.
+    ///
+    /// # Errors
+    /// As of [`as_of`](Self::as_of).
+    pub fn part(&self, job: &Job) -> Result<Source> {
+        self.made_for(job, true)
+    }
+
+    fn made_for(&self, job: &Job, part: bool) -> Result<Source> {
         let mut scan = Scan::new(job, &self.shape)?;
         // what was said is not said again
         scan.remarks.retain(|remark| !self.scan.remarks.contains(remark));
         let (steps, field_mode) = (job.recipe.steps.clone(), job.recipe.input.field_mode);
-        let preparation = match steps == self.steps && field_mode == self.field_mode {
+        let preparation = match steps == self.steps && field_mode == self.field_mode && !part {
             true => Arc::clone(&self.preparation),
             false => Arc::new(prepare(Some(self), &job.recipe, &self.stacks, &scan)?),
         };
@@ -256,6 +269,11 @@ impl Source {
     /// Returns the parts of which the data were joined, in the order of their places; none of a scan in one part.
     pub fn parts(&self) -> &[JoinedPart] {
         self.stacks.joined.as_ref().map_or(&[], |joined| &joined.parts)
+    }
+
+    /// Returns what the input says of the acquisition, for pixels that are not binned.
+    pub fn measures(&self) -> &Hdf5Measures {
+        &self.stacks.measures
     }
 
     /// Returns the numbers of the frames that correct projections.

@@ -12,6 +12,7 @@ mod request;
 mod scan;
 mod sizes;
 mod solver_memory;
+mod windows;
 
 pub use lamino::LaminoPlan;
 pub use planning::Plan;
@@ -19,6 +20,7 @@ pub use request::{Avoid, Bytes, Memory, PIECES, Pieces, Refused, Request, WRITTE
 pub use scan::{HeldByHost, SampleShape, Scan, StackShape, binned};
 pub use sizes::encoded_sample;
 pub use solver_memory::SolverMemory;
+pub use windows::windows;
 
 #[cfg(test)]
 mod tests;

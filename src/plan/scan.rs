@@ -94,6 +94,9 @@ pub struct Scan {
     pub run_slices: Vec<usize>,
     /// Numbers of the projections that are used, ascending.
     pub used: Vec<usize>,
+    /// Numbers of the projections of `--projection-range`, ascending, and their angles in degrees: those that are used and
+    /// those that `--exclude` removes.
+    pub ranged: Vec<(usize, f64)>,
     /// Remarks about the scan for the user.
     pub remarks: Vec<Remark>,
 }
@@ -107,7 +110,8 @@ impl Scan {
         let (recipe, execution) = (&job.recipe, &job.execution);
         let mut remarks = Vec::new();
         let used = used_projections(recipe, stack.projections)?;
-        let (angles, weights) = angles_and_weights(job, stack, &used, &mut remarks)?;
+        let AngleTable { angles, weights, all } = angles_and_weights(job, stack, &used, &mut remarks)?;
+        let ranged = ranged(recipe, stack.projections)?.into_iter().map(|p| (p, all[p])).collect();
         let (bins, binning) = (stack.bins, stack.binning as f64);
         let shifts = match &stack.shifts {
             Some(shifts) => {
@@ -157,6 +161,7 @@ impl Scan {
             slices,
             run_slices,
             used,
+            ranged,
             remarks,
         };
         let Some(weights) = &stack.weights else { return Ok(scan) };
@@ -189,10 +194,7 @@ fn slices_flag(recipe: &Recipe) -> &'static str {
 /// Returns the numbers of the projections that are used, of `count`.
 fn used_projections(recipe: &Recipe, count: usize) -> Result<Vec<usize>> {
     let excluded = recipe.scan.exclude.marks(count, "--exclude", "projections")?;
-    let mut used: Vec<usize> = match recipe.scan.projection_range {
-        Some(span) => span.within(count, "--projection-range", "projections")?,
-        None => (0..count).collect(),
-    };
+    let mut used = ranged(recipe, count)?;
     used.retain(|&p| !excluded[p]);
     if used.is_empty() {
         return Err(PlanFlagError::NoProjections.into());
@@ -200,13 +202,23 @@ fn used_projections(recipe: &Recipe, count: usize) -> Result<Vec<usize>> {
     Ok(used)
 }
 
-/// Returns the angles in degrees and the weights of the projections that are used.
-fn angles_and_weights(
-    job: &Job,
-    stack: &StackShape,
-    used: &[usize],
-    remarks: &mut Vec<Remark>,
-) -> Result<(Vec<f64>, Vec<f64>)> {
+/// Returns the numbers of the projections of `--projection-range`, of `count`.
+fn ranged(recipe: &Recipe, count: usize) -> Result<Vec<usize>> {
+    match recipe.scan.projection_range {
+        Some(span) => span.within(count, "--projection-range", "projections"),
+        None => Ok((0..count).collect()),
+    }
+}
+
+/// Angles in degrees and weights of the projections that are used, and the angles of all.
+struct AngleTable {
+    angles: Vec<f64>,
+    weights: Vec<f64>,
+    all: Vec<f64>,
+}
+
+/// Returns the angles and the weights of the projections that are used.
+fn angles_and_weights(job: &Job, stack: &StackShape, used: &[usize], remarks: &mut Vec<Remark>) -> Result<AngleTable> {
     let scan = &job.recipe.scan;
     let files = &job.execution.files;
     // opposite projections do not see the same
@@ -240,7 +252,7 @@ fn angles_and_weights(
         }
         _ => geometry::weights(&angles, scan.weights, period),
     };
-    Ok((angles, weights))
+    Ok(AngleTable { angles, weights, all: all.clone() })
 }
 
 /// Returns the position of the axis without shifts, in bins of the `detector`: the middle until it is found or if none

@@ -112,7 +112,18 @@ const RULES: &[Rule] = &[
         "reconstruct the parts one by one",
     ),
     needs(&["z-step"], &["stack"], "the flag says how far its parts are from each other", "give both"),
-    needs(&["overlap"], &["side-by-side"], "the flag says how many bins its parts share", "give both"),
+    needs(
+        &["overlap"],
+        &["side-by-side", "every"],
+        "the flag says what parts of a detector, or windows of a scan, have in common",
+        "give both",
+    ),
+    excludes(
+        &["every"],
+        &["side-by-side"],
+        "--overlap says what parts share or what windows share",
+        "join the parts first, with fbp preprocess",
+    ),
     excludes(&["quiet"], &["verbose"], CONTRADICTION, ONE),
     needs(
         &["hdf5-data", "hdf5-flats", "hdf5-darks", "hdf5-angles", "hdf5-keys"],
@@ -134,6 +145,7 @@ const RULES: &[Rule] = &[
     ),
     needs(&["extended-field"], &["center"], "the axis is not in the middle", "give --center X or --center auto"),
     needs(&["expect"], &["watch"], "the flag says how many pages are waited for", "give both"),
+    needs(&["turns"], &["every"], "the flag is about windows of a scan of many turns", "give both"),
 ];
 
 /// Rules for `fbp preprocess` alone.
@@ -240,6 +252,7 @@ mod tests {
             ("expect", "watch"),
             ("z-step", "stack"),
             ("overlap", "side-by-side"),
+            ("turns", "every"),
         ] {
             let message = refused(CheckedCommand::Center, alone);
             let flag = alone.rsplit(' ').next().unwrap();

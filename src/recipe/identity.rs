@@ -134,6 +134,7 @@ mod tests {
                 search_tilt: true,
                 extended_field: true,
                 lamino_angle: Some(30.0),
+                energy_kev: Some(20.5),
             },
             slice: SliceGrid {
                 size: Some(40),

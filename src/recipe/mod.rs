@@ -15,6 +15,7 @@ mod scan;
 mod solver;
 mod spans;
 mod stitching;
+mod windows;
 
 pub use conflicts::{CheckedCommand, Rule, RuleKind, check_conflicts, given, rules};
 pub use identity::{DeviceIdentity, Identity};
@@ -25,6 +26,7 @@ pub use run_file::{FACTS, known_keys, merge, nearest_key, put_over, run_file};
 pub use scan::{AngleSource, Center, ScanRecipe, SliceGrid};
 pub use spans::{Ranges, Span};
 pub use stitching::{Distance, Join, Stitching};
+pub use windows::{Division, WindowLength};
 
 use crate::center::Method;
 use crate::cli::{InputArgs, ReconstructArgs, StepArgs};
@@ -116,6 +118,7 @@ impl Recipe {
                 weights: args.angle_weights.unwrap_or_default(),
                 search_tilt,
                 lamino_angle: scan::inclination(args.lamino_angle)?,
+                energy_kev: args.steps.energy_kev,
                 center: args.center.as_ref().map_or(Ok(Center::default()), |text| Center::parse(&text.0))?,
                 ..scan
             },

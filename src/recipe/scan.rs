@@ -36,6 +36,9 @@ pub struct ScanRecipe {
     /// Inclination of the rotation axis in degrees; none of an upright one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub lamino_angle: Option<f64>,
+    /// Photon energy in keV, if it is given; outputs say it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub energy_kev: Option<f64>,
 }
 
 /// Largest inclination of the axis in degrees.

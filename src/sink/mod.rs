@@ -33,7 +33,7 @@ pub use memory::TakeSlice;
 pub use output_lock::OutputLock;
 pub use page::{Pixels, write_image};
 pub use request::{OmeZarr, OutputRequest, SliceStorage};
-pub use stamp::{PageContent, SliceDescription, SliceStamp, described};
+pub use stamp::{PageContent, ScanMetadata, SliceDescription, SliceStamp, described};
 pub use target::Target;
 pub use volume::{VolumeDescription, described_volume};
 pub use writer::{AllowedContents, SliceWriter};

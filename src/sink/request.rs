@@ -3,7 +3,7 @@
 use super::compression::Compression;
 use super::encoding::Encoding;
 use super::form::PageForm;
-use super::stamp::PageContent;
+use super::stamp::{PageContent, ScanMetadata};
 use serde::{Deserialize, Serialize};
 use strum::{Display, EnumString, IntoStaticStr, VariantArray};
 
@@ -51,6 +51,8 @@ pub struct OutputRequest {
     pub run: Vec<usize>,
     /// Text of the run file that produces these slices; may be empty.
     pub run_file: String,
+    /// The scan, if the pages are slices of one.
+    pub scan: Option<ScanMetadata>,
     /// Version of OME-Zarr for outputs of that format.
     pub ome_zarr: OmeZarr,
     /// Number of files of an HDF5 output, if there are several.
@@ -66,6 +68,6 @@ impl OutputRequest {
     ) -> OutputRequest {
         let SliceStorage { encoding, compression, ome_zarr, hdf5_parts, content: _ } = storage;
         let page = PageForm { width, height, encoding, compression, software: software.to_owned(), stamp: None };
-        OutputRequest { page, run, run_file: String::new(), ome_zarr, hdf5_parts }
+        OutputRequest { page, run, run_file: String::new(), scan: None, ome_zarr, hdf5_parts }
     }
 }

@@ -1,6 +1,7 @@
 //! Description of a slice in its TIFF tags.
 
 use crate::files::open_regular;
+use crate::units::Length;
 use serde::{Deserialize, Serialize};
 use std::fs::File;
 use std::io::BufReader;
@@ -30,6 +31,21 @@ pub struct SliceStamp {
     /// Number of pixels per centimetre, if the unit is known.
     #[serde(skip)]
     pub per_centimetre: Option<f64>,
+}
+
+/// What an output of all slices says of its scan, for programs that show it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct ScanMetadata {
+    /// Column and row of the rotation axis in the stored slices, in pixels from the centre of the first.
+    pub axis: [f64; 2],
+    /// Side of a pixel, if it was given or the input says it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub pixel: Option<Length>,
+    /// Photon energy in keV, if it was given or the input says it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub energy_kev: Option<f64>,
+    /// Angles of the projections in degrees.
+    pub angles: Vec<f64>,
 }
 
 /// Contents of the tag `ImageDescription` of a slice, as JSON.

@@ -6,7 +6,7 @@ use super::existing::SliceState;
 use super::format::Sink;
 use super::page::Pixels;
 use super::request::{OutputRequest, SliceStorage};
-use super::stamp::SliceStamp;
+use super::stamp::{ScanMetadata, SliceStamp};
 use super::target::Target;
 use crate::error::{Error, Result};
 use std::collections::HashSet;
@@ -121,6 +121,12 @@ impl SliceWriter {
     /// Adds the run file that produces the slices, for formats that can store it.
     pub fn with_run_file(mut self, text: String) -> SliceWriter {
         self.request.run_file = text;
+        self
+    }
+
+    /// Adds a description of the scan, for formats that can store it.
+    pub fn of_scan(mut self, scan: ScanMetadata) -> SliceWriter {
+        self.request.scan = Some(scan);
         self
     }
 

@@ -1,6 +1,6 @@
 //! The stacks of a run.
 
-use super::{Binning, DistortionMap, Stack, StackPaths};
+use super::{Binning, DistortionMap, Hdf5Measures, Stack, StackPaths};
 use crate::error::Result;
 use serde::{Deserialize, Serialize};
 use std::fmt;
@@ -20,6 +20,8 @@ pub struct Stacks {
     pub angles: Option<Vec<f64>>,
     /// Distortion of the data and their fields by the optics, if it is corrected.
     pub distortion: Option<DistortionMap>,
+    /// What the input says of the acquisition, for pixels that are not binned.
+    pub measures: Hdf5Measures,
     /// Number of bytes that reading the data takes in addition to the values.
     pub held: u64,
     /// Parts of which the data were joined, if they were: then the data are transmissions, corrected by the fields of each
@@ -69,12 +71,17 @@ impl fmt::Display for JoinedPart {
         let JoinedPart { name, bins, first, count, overlap, uncertainty, level, level_uncertainty, shift } = self;
         let unit = if *bins { "bins" } else { "rows" };
         write!(f, "{name}: {unit} {first}..{}", first + count)?;
-        let Some(overlap) = overlap else { return Ok(()) };
-        write!(f, ", overlap {overlap:.2}")?;
-        if let Some(uncertainty) = uncertainty {
-            write!(f, " +- {uncertainty:.2}")?;
+        if let Some(overlap) = overlap {
+            write!(f, ", overlap {overlap:.2}")?;
+            if let Some(uncertainty) = uncertainty {
+                write!(f, " +- {uncertainty:.2}")?;
+            }
+            write!(f, " {unit}")?;
         }
-        write!(f, " {unit}, level {level:.5} +- {level_uncertainty:.5}")?;
+        // levels and shifts are relative to the first part of the flag, which may lie anywhere
+        if *level_uncertainty > 0.0 || overlap.is_some() {
+            write!(f, ", level {level:.5} +- {level_uncertainty:.5}")?;
+        }
         if *shift != 0.0 { write!(f, ", shifted by {shift:.2} bins") } else { Ok(()) }
     }
 }
@@ -83,7 +90,8 @@ impl Stacks {
     /// Creates stacks of data without fields.
     pub fn of(data: Stack) -> Stacks {
         let held = data.held();
-        Stacks { data, flats: None, flats2: None, darks: None, angles: None, distortion: None, held, joined: None }
+        let (measures, distortion, joined) = (Hdf5Measures::default(), None, None);
+        Stacks { data, flats: None, flats2: None, darks: None, angles: None, distortion, measures, held, joined }
     }
 
     /// Bins the pixels of all stacks.

@@ -165,12 +165,12 @@ fn joined(stitching: &Stitching, parts: Vec<ScanPart>, pixel_size: Option<f64>) 
     }));
     remarks.extend(records.iter().map(|part| Remark::note(format!("part {part}"))));
     let names: Vec<&str> = parts.iter().map(|part| part.name.as_str()).collect();
-    let (names, angles) = (names.join(" "), parts[0].stacks.angles.clone());
+    let (names, angles, measures) = (names.join(" "), parts[0].stacks.angles.clone(), parts[0].stacks.measures.clone());
     let mut parts: Vec<Option<ScanPart>> = parts.into_iter().map(Some).collect();
     let in_order = order.iter().zip(places).filter_map(|(&part, place)| Some((parts[part].take()?, place))).collect();
     let stitched = StitchedFrames::new(join, in_order, remarks);
     let stacks = Stacks::of(Stack::of(&format!("--{}", join.flag()), &names, stitched));
-    Ok(Stacks { angles, joined: Some(Joined { has_flats, frames, files, parts: records }), ..stacks })
+    Ok(Stacks { angles, measures, joined: Some(Joined { has_flats, frames, files, parts: records }), ..stacks })
 }
 
 /// Describes the part at a place.

@@ -210,7 +210,7 @@ pub(super) enum NoShift {
 pub(super) fn find(shifts: &[i64], projections: &[ShiftSums]) -> Result<FoundShift, NoShift> {
     let likeness = Likeness { shifts, projections };
     let curve = likeness.curve(&vec![1.0; projections.len()]);
-    let best = highest(&curve).ok_or(NoShift::Faint)?;
+    let best = likeness.highest_inside(&curve).or(highest(&curve)).ok_or(NoShift::Faint)?;
     let left = 1.0 - likeness.noise(best);
     if left < LEAST_LEFT {
         return Err(NoShift::Faint);
@@ -277,6 +277,13 @@ impl Likeness<'_> {
         let sum = |of: fn(&ShiftSums) -> &Vec<f64>| self.projections.iter().map(|sums| of(sums)[at]).sum::<f64>();
         let energy = sum(|sums| &sums.energies);
         if energy > 0.0 { (sum(|sums| &sums.noise) / energy).min(1.0) } else { 1.0 }
+    }
+
+    /// Returns the highest maximum between two other shifts, if there is one above 0: one at an end may go on beyond it.
+    fn highest_inside(&self, curve: &[f64]) -> Option<usize> {
+        let inside = (0..curve.len())
+            .filter(|&i| curve[i] > 0.0 && self.is_maximum(curve, i) && self.vertex(curve, i).is_some());
+        inside.reduce(|best, i| if curve[i] > curve[best] { i } else { best })
     }
 
     /// Returns the values at the shifts before and after one, if there are any.

@@ -41,4 +41,5 @@ mod stitching;
 mod stripes;
 mod trials;
 mod tune;
+mod turns;
 mod values;

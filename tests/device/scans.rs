@@ -282,7 +282,7 @@ fn the_distortion_of_the_optics_is_corrected() {
     lab.text("wide.txt", "xcenter = 50\nycenter = 7\nfactor0 = 1.02\n");
     lab.write("s", "s", &SMALL.sinograms());
     for (flags, code, words) in [
-        ("--projections p --distortion wide.txt", 2, ["--distortion wide.txt: 60 of 1515 pixels", ",repeat"]),
+        ("--projections p --distortion wide.txt", 2, ["--distortion wide.txt: 30 of 1515 pixels", ",repeat"]),
         ("--projections p --distortion lens.txt,x.tif,z.tif", 2, ["--distortion: `lens.txt,x.tif,z.tif`", "X,Y"]),
         ("--projections p --distortion ,repeat", 2, ["--distortion: `,repeat`", "X,Y"]),
         ("--projections p --distortion nowhere.txt", 3, ["nowhere.txt: --distortion", "coefficients"]),
@@ -298,7 +298,7 @@ fn the_distortion_of_the_optics_is_corrected() {
         lab.fails(&format!("reconstruct {flags} --output out"), code, &words);
     }
     let (_, err) = lab.ok("reconstruct --projections p --distortion wide.txt,repeat --output wide");
-    assert!(err.contains("note: --distortion: 60 of 1515 pixels"), "{err}");
+    assert!(err.contains("note: --distortion: 30 of 1515 pixels"), "{err}");
     lab.ok("reconstruct --projections p --binning 2 --distortion x.tif,z.tif --output binned");
     let (out, _) = lab.ok("reconstruct --projections p --distortion wide.txt,repeat --tilt 1 --dry-run");
     assert!(out.contains("distortion wide.txt,repeat; tilt 1"), "{out}");

@@ -150,7 +150,9 @@ fn parts_at_two_heights_give_the_slices_of_the_whole() {
     }
     assert!(lab.bytes("shards") == bytes);
     lab.ok(&format!("reconstruct -q --stack a b {FILES} --z-step 40 {flags} --rows 50..60 --output rows"));
-    assert!(lab.bytes("rows").iter().all(|file| bytes.contains(file)));
+    // a run of few slices may take another kernel
+    let some = Pages { width: BINS, pages: stack.pages[50..60].to_vec() };
+    assert!(apart(&lab.read("rows"), &some) < margin);
 }
 
 /// Transmissions of a part in `f64`.

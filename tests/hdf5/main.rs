@@ -11,6 +11,7 @@ mod joined;
 mod keys;
 mod layouts;
 mod links;
+mod metadata;
 mod nights;
 mod pages;
 mod parts;

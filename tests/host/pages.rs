@@ -113,13 +113,18 @@ const OTHERS: &[&str] = &[
     "--center-position-x",
     "--constraint",
     "--cores",
+    "--end-proj",
     "--features",
     "--install",
     "--locked",
+    "--number",
     "--reconstruction-algorithm",
     "--release",
     "--resume-failed",
     "--rotation-axis",
+    "--start",
+    "--start-proj",
+    "--step",
 ];
 
 /// The long flags of a command and of those below it.

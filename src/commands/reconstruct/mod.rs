@@ -13,13 +13,14 @@ mod record;
 mod resume;
 mod scan_axis;
 mod summary;
+mod turns;
 
 use super::add_measures;
 use super::trials::trial_page;
 use crate::axis::{Aligned, Axis};
 use crate::center::next_sweep;
 use crate::cli::ReconstructArgs;
-use crate::device::DeviceSearch;
+use crate::device::{DeviceSearch, keep_devices};
 use crate::engine::{
     Done, Finish, ObservedSlice, ReadyDevice, Run, Source, WRITERS, chosen, leave, plan_for, ready_devices, run_stages,
     with_noise_weights,
@@ -32,7 +33,7 @@ use crate::kernel::StepBackends;
 use crate::numbers::significant;
 use crate::picture::{Panel, write_preview};
 use crate::plan::Scan;
-use crate::recipe::{Identity, Scaling, merge, run_file};
+use crate::recipe::{Center, Division, Identity, Scaling, merge, run_file};
 use crate::report::{Reporter, StageClock, results};
 use crate::sink::{AllowedContents, Encoding, PageContent, SOFTWARE, SliceStorage, SliceWriter, Target};
 use crate::steps::Counts;
@@ -46,18 +47,24 @@ pub(super) use overview::{Overview, Wanted};
 pub(super) use page::RunPage;
 use reconstruction::Reconstruction;
 pub(super) use record::RecordFile;
-use record::{Record, identity, known_range, lock_output, stamp};
+use record::{Record, identity, known_range, lock_output, metadata, stamp};
 pub(super) use scan_axis::with_axis;
 use std::sync::atomic::AtomicBool;
+use std::sync::atomic::Ordering::Relaxed;
 use std::time::Instant;
 use summary::Summary;
 pub(super) use summary::remarks_on;
+use turns::Turns;
 
 /// Runs `fbp reconstruct` to the end, or prints the plan.
 ///
 /// `cancelled` is polled between pieces of work; a run that it stops leaves only whole slices behind.
 pub fn reconstruct(args: ReconstructArgs, cancelled: &AtomicBool) -> Result<()> {
-    reconstruct_scan(merge(args, cancelled)?, None, cancelled)
+    let flags = merge(args, cancelled)?;
+    match Division::new(&flags)? {
+        Some(division) => reconstruct_turns(division, &flags, cancelled),
+        None => reconstruct_scan(flags, None, cancelled),
+    }
 }
 
 /// Runs a scan with flags that are merged with their run file; `name` is that of one of several scans.
@@ -66,25 +73,108 @@ pub fn reconstruct(args: ReconstructArgs, cancelled: &AtomicBool) -> Result<()> 
 /// The errors of a run.
 pub(super) fn reconstruct_scan(mut flags: ReconstructArgs, name: Option<&str>, cancelled: &AtomicBool) -> Result<()> {
     let start = Instant::now();
-    let remarks = add_measures(&flags.input, &mut flags.steps, flags.pixel_size.is_some())?;
-    let job = Job::new(&flags)?;
-    let reporter = Reporter::of(&job.execution.messages)?.about(name);
-    remarks.into_iter().for_each(|remark| reporter.remark(remark));
-    // not while files are awaited: drivers take memory of every device
-    let _search = job.execution.watch.is_none().then(|| DeviceSearch::begin(&job.execution.devices));
-    reporter.stage("opening the input");
-    let source = Source::open(&job, &reporter, cancelled)?;
+    let OpenScan { job, reporter, source, _search } = OpenScan::new(&mut flags, name, cancelled)?;
     save_config(&job, &source, &flags)?;
-    if let Some(target) = &job.execution.output {
-        target.check_inputs(inputs(&job, &source), &source.scan.run_slices)?;
-    }
+    check_output(&job, &source)?;
     let (job, source, axis) = with_axis(job, source, &reporter, |found| show_trials(found, &flags, &reporter))?;
-    let source = with_noise_weights(source, &job, &reporter)?;
+    run_about(axis, &job, source, &flags, &reporter, (start, cancelled))
+}
+
+/// Runs a scan of many turns: one run for each window, about the axis of all.
+///
+/// # Errors
+/// The errors of a run, the first of which ends all.
+fn reconstruct_turns(division: Division, given: &ReconstructArgs, cancelled: &AtomicBool) -> Result<()> {
+    let mut start = Instant::now();
+    let mut flags = Division::undivided(given);
+    let OpenScan { job, reporter, source, _search } = OpenScan::new(&mut flags, None, cancelled)?;
+    let mut turns = Turns::new(division, &flags, &source)?;
+    save_config(&job, &source, given)?;
+    if !job.execution.dry_run {
+        keep_devices();
+        reporter.note(&turns.in_words());
+    }
+    let mut found = None;
+    if matches!(job.recipe.scan.center, Center::Search(_) | Center::Ends(_)) {
+        let (flags, job) = (&turns.of_axis.flags, Job::new(&turns.of_axis.flags)?);
+        let part = source.part(&job)?;
+        let (job, _, axis) = with_axis(job, part, &reporter, |found| show_trials(found, flags, &reporter))?;
+        turns.about(&job, &axis);
+        found = Some(axis);
+    }
+    reporter.refuse_doubts()?;
+    let jobs = turns.jobs(&source)?;
+    if job.execution.dry_run {
+        results(&turns.describe())?;
+    }
+    for (run, job) in turns.runs.iter().zip(jobs) {
+        if cancelled.load(Relaxed) {
+            return Err(target_of(&job)?.interrupted());
+        }
+        let reporter = Reporter::of(&job.execution.messages)?.about(Some(&run.name)).after(&reporter);
+        let source = source.part(&job)?;
+        source.scan.remarks.iter().for_each(|remark| reporter.remark(remark.clone()));
+        check_output(&job, &source)?;
+        let axis = found.clone().unwrap_or_else(|| Axis::given(&source.scan));
+        run_about(axis, &job, source, &run.flags, &reporter, (start, cancelled))?;
+        if job.execution.dry_run {
+            return Ok(());
+        }
+        start = Instant::now();
+    }
+    Ok(())
+}
+
+/// A scan whose input is open.
+struct OpenScan {
+    job: Job,
+    reporter: Reporter,
+    source: Source,
+    /// Search for devices, which goes on while the input is opened.
+    _search: Option<DeviceSearch>,
+}
+
+impl OpenScan {
+    /// Makes the job, adds measures of the input to the flags, and opens the input.
+    fn new(flags: &mut ReconstructArgs, name: Option<&str>, cancelled: &AtomicBool) -> Result<OpenScan> {
+        let remarks = add_measures(&flags.input, &mut flags.steps, flags.pixel_size.is_some())?;
+        let job = Job::new(flags)?;
+        let reporter = Reporter::of(&job.execution.messages)?.about(name);
+        remarks.into_iter().for_each(|remark| reporter.remark(remark));
+        // not while files are awaited: drivers take memory of every device
+        let _search = job.execution.watch.is_none().then(|| DeviceSearch::begin(&job.execution.devices));
+        reporter.stage("opening the input");
+        let source = Source::open(&job, &reporter, cancelled)?;
+        Ok(OpenScan { job, reporter, source, _search })
+    }
+}
+
+/// Returns the output of a job.
+fn target_of(job: &Job) -> Result<&Target> {
+    Ok(job.execution.output.as_ref().ok_or(ReconstructFlagError::NoOutput)?)
+}
+
+/// Refuses an output that would replace the input.
+fn check_output(job: &Job, source: &Source) -> Result<()> {
+    let Some(target) = &job.execution.output else { return Ok(()) };
+    target.check_inputs(inputs(job, source), &source.scan.run_slices)
+}
+
+/// Runs a job about its axis to the end, or prints the plan.
+fn run_about(
+    axis: Axis,
+    job: &Job,
+    source: Source,
+    flags: &ReconstructArgs,
+    reporter: &Reporter,
+    (start, cancelled): (Instant, &AtomicBool),
+) -> Result<()> {
+    let source = with_noise_weights(source, job, reporter)?;
     reporter.refuse_doubts()?;
     let (scan, shard) = (&source.scan, job.execution.shard);
     if job.execution.dry_run {
         reporter.clear();
-        return print_plans(&job, &source, &reporter);
+        return print_plans(job, &source, reporter);
     }
     if let (Some(shard), true) = (shard, scan.slices.is_empty()) {
         reporter.note(&format!(
@@ -94,10 +184,7 @@ pub(super) fn reconstruct_scan(mut flags: ReconstructArgs, name: Option<&str>, c
         ));
         return Ok(());
     }
-    let target = job.execution.output.as_ref().ok_or(ReconstructFlagError::NoOutput)?;
-    let reconstruction =
-        Reconstruction { job: &job, flags: &flags, source: &source, target, reporter: &reporter, cancelled };
-    reconstruction.run(axis, start)
+    Reconstruction { job, flags, source: &source, target: target_of(job)?, reporter, cancelled }.run(axis, start)
 }
 
 /// Writes the run file that `--save-config` requests.
@@ -150,6 +237,7 @@ impl Reconstruction<'_> {
         let key = identity.key();
         let mut writer = writer
             .stamped(stamp(job, source, &key))
+            .of_scan(metadata(job, source))
             .shared(&scan.run_slices)
             .with_run_file(record::run_file_of(self.flags, job, scan.center)?);
         let record = Record::begin(self, &devices, &mut lock, &identity, &axis)?;

@@ -16,9 +16,10 @@ use crate::recipe::{DeviceIdentity, FACTS, Identity, Scaling, run_file};
 use crate::remark::Doubt;
 use crate::report::Reporter;
 use crate::resolution::Resolution;
-use crate::sink::{OutputLock, SliceStamp, Target};
+use crate::sink::{OutputLock, ScanMetadata, SliceStamp, Target};
 use crate::source::{FileNames, JoinedPart, PART, absolute_spec, distortion_files};
 use crate::steps::ClampedCounts;
+use crate::units::Length;
 use rustix::system::uname;
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
@@ -63,20 +64,35 @@ fn differences(identity: &Identity, other: &BTreeMap<String, String>) -> String 
 
 /// Returns the stamp that identifies the run in each slice.
 pub(super) fn stamp(job: &Job, source: &Source, key: &str) -> SliceStamp {
-    let centimetres = |unit: &str| match unit {
-        "nm" => Some(1e-7),
-        "um" | "µm" => Some(1e-4),
-        "mm" => Some(0.1),
-        "cm" => Some(1.0),
-        "m" => Some(100.0),
-        _ => None,
-    };
     let size = job.recipe.slice.pixel_size.as_ref();
     SliceStamp {
         run: key.to_owned(),
         center: source.scan.center,
         pixel_size: size.map(|size| format!("{:?} {}", size.value, size.unit.replace('µ', "u"))),
-        per_centimetre: size.and_then(|size| Some(1.0 / (size.value * centimetres(&size.unit)?))),
+        per_centimetre: pixel_of(job, source).and_then(|size| Some(0.01 / size.metres()?)),
+    }
+}
+
+/// Returns the side of a pixel of the slices: as given, or as the input says.
+fn pixel_of(job: &Job, source: &Source) -> Option<Length> {
+    let by_input = || {
+        let size = source.measures().pixel_size.as_ref()?;
+        Some(Length { value: size.value, unit: size.unit.to_owned() }.times(job.recipe.input.binning as f64))
+    };
+    let size = job.recipe.slice.pixel_size.clone().or_else(by_input)?;
+    Some(Length { unit: size.unit.replace('µ', "u"), ..size })
+}
+
+/// Returns what outputs of all slices say of the scan.
+pub(super) fn metadata(job: &Job, source: &Source) -> ScanMetadata {
+    let geometry = &source.scan.geometry;
+    let (middle, roi) = ((geometry.size as f64 - 1.0) / 2.0, geometry.roi);
+    let by_input = || source.measures().energy.as_ref().map(|energy| energy.value);
+    ScanMetadata {
+        axis: [middle - roi.x as f64, middle - roi.y as f64],
+        pixel: pixel_of(job, source),
+        energy_kev: job.recipe.scan.energy_kev.or_else(by_input),
+        angles: geometry.angles.clone(),
     }
 }
 

@@ -3,7 +3,8 @@
 use crate::sink::compression::Compression;
 use crate::sink::encoding::Dtype;
 use crate::sink::request::{OmeZarr, OutputRequest};
-use crate::sink::stamp::{PageContent, SliceStamp};
+use crate::sink::stamp::{PageContent, ScanMetadata, SliceStamp};
+use crate::units::Length;
 use serde::{Deserialize, Serialize};
 
 /// Content of a volume, stored in it as JSON.
@@ -27,6 +28,9 @@ pub struct VolumeDescription {
     pub(super) range: Option<(f32, f32)>,
     /// Unit of values: 1 divided by the unit of length.
     pub unit: String,
+    /// The scan; absent in outputs of earlier versions, and in pages that are no slices.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub scan: Option<ScanMetadata>,
     #[serde(flatten, skip_serializing_if = "Option::is_none")]
     pub stamp: Option<SliceStamp>,
 }
@@ -47,14 +51,21 @@ impl VolumeDescription {
             parts: None,
             range: form.encoding.range.filter(|_| form.encoding.dtype.is_integer()),
             unit: String::new(),
+            scan: request.scan.clone(),
             stamp,
         };
         description.unit = format!("1/{}", description.pixel_size().map_or("pixel".to_owned(), |(_, unit)| unit));
         description
     }
 
-    /// Returns the side of a pixel and its unit of length, if known.
-    pub(super) fn pixel_size(&self) -> Option<(f64, String)> {
+    /// Returns the side of a pixel, if it was given or the input says it.
+    pub(super) fn pixel(&self) -> Option<Length> {
+        let given = self.pixel_size().map(|(value, unit)| Length { value, unit });
+        given.or_else(|| self.scan.as_ref()?.pixel.clone())
+    }
+
+    /// Returns the side of a pixel and its unit of length that values refer to, if there are.
+    fn pixel_size(&self) -> Option<(f64, String)> {
         let (value, unit) = self.stamp.as_ref()?.pixel_size.as_deref()?.split_once(' ')?;
         Some((value.parse().ok()?, unit.to_owned()))
     }

@@ -55,6 +55,7 @@ pub(super) struct Layout {
     pub flats: Option<String>,
     pub darks: Option<String>,
     pub angles: Option<String>,
+    /// Path of the pixel size at the sample, if there is one, else of that of the detector.
     pub pixel_size: Option<String>,
 }
 
@@ -91,7 +92,9 @@ impl Layout {
             flats: pick(&given.flats, beside("data_white").filter(|_| keys.is_none())),
             darks: pick(&given.darks, beside("data_dark").filter(|_| keys.is_none())),
             angles: pick(&given.angles, angles),
-            pixel_size: keys.as_ref().and_then(|_| beside("x_pixel_size")),
+            pixel_size: keys
+                .as_ref()
+                .and_then(|_| of_sample(group, "x_pixel_size", &there).or_else(|| beside("x_pixel_size"))),
             keys,
             data,
         };
@@ -119,9 +122,14 @@ impl Layout {
 /// Returns the path of NXtomo's angles: `sample/rotation_angle` in a group that contains the group of the frames, the
 /// innermost first, or `rotation_angle` next to the frames.
 fn nx_angles(group: &str, there: &impl Fn(String) -> Option<String>) -> Option<String> {
-    let around = group.match_indices('/').map(|(at, _)| &group[..at]).rev();
-    let of_sample = around.into_iter().find_map(|outer| there(format!("{outer}/sample/rotation_angle")));
-    of_sample.or_else(|| there(format!("{group}/rotation_angle")))
+    of_sample(group, "rotation_angle", there).or_else(|| there(format!("{group}/rotation_angle")))
+}
+
+/// Returns the path of what NXtomo says of the sample, in a group that contains the group of the frames, the innermost
+/// first.
+fn of_sample(group: &str, name: &str, there: &impl Fn(String) -> Option<String>) -> Option<String> {
+    let mut around = group.match_indices('/').map(|(at, _)| &group[..at]).rev();
+    around.find_map(|outer| there(format!("{outer}/sample/{name}")))
 }
 
 fn absolute(path: &str) -> String {

@@ -1,13 +1,9 @@
 //! Energy, distance and pixel size in a file.
 
-use super::examine::{Hdf5Reading, examine};
-use super::file::{ChunkCache, open_file};
 use super::layout::Layout;
 use super::links;
-use super::scan::bad_scan;
 use super::text::{first_number, unit_of};
-use super::{Hdf5Input, Hdf5Measure, Hdf5Measures};
-use crate::error::Result;
+use super::{Hdf5Measure, Hdf5Measures};
 use hdf5_metno::File;
 
 /// Units of length with their names in files in the singular.
@@ -22,14 +18,8 @@ const LENGTHS: [(&str, &[&str]); 5] = [
 /// Units of energy in keV.
 const ENERGIES: [(&str, f64); 4] = [("ev", 1e-3), ("kev", 1.0), ("mev", 1e3), ("j", 1.0 / 1.602_176_634e-16)];
 
-/// Reads the parameters of the acquisition; values without a unit or not above 0 are left out.
-///
-/// # Errors
-/// [`Error::Input`](crate::error::Error::Input) when the file contains no scan.
-pub fn measures(input: &Hdf5Input) -> Result<Hdf5Measures> {
-    examine(&Hdf5Reading::Measures { input: input.clone() })?;
-    let file = open_file(&input.file, ChunkCache::of(0, 1)).map_err(|e| bad_scan(input, e))?;
-    let layout = Layout::find(&file, input).map_err(|e| bad_scan(input, e))?;
+/// Reads the parameters of the acquisition of a scan; values without a unit or not above 0 are left out.
+pub(super) fn measures_of(file: &File, layout: &Layout) -> Hdf5Measures {
     // groups of the detector, the instrument and the entry
     let above = |levels: usize| layout.data.rsplitn(levels + 1, '/').nth(levels).unwrap_or("").to_owned();
     let [detector, instrument, entry] = [above(1), above(2), above(3)];
@@ -43,15 +33,15 @@ pub fn measures(input: &Hdf5Input) -> Result<Hdf5Measures> {
         format!("{entry}/sample/beam/incident_energy"),
         format!("{instrument}/monochromator/energy"),
     ];
-    let first = |names: Vec<String>| names.into_iter().find(|name| links::exists(&file, name));
+    let first = |names: Vec<String>| names.into_iter().find(|name| links::exists(file, name));
     let energy = first(names(&energies, "monochromator/energy"));
     let distance = first(names(&[format!("{detector}/distance")], "detector_motor_stack/setup/camera_distance"));
     let pixel = layout.pixel_size.clone().or_else(|| first(names(&[], "detection_system/objective/resolution")));
-    Ok(Hdf5Measures {
-        energy: energy.and_then(|name| energy_of(&file, name)),
-        distance: distance.and_then(|name| length(&file, name)),
-        pixel_size: pixel.and_then(|name| length(&file, name)),
-    })
+    Hdf5Measures {
+        energy: energy.and_then(|name| energy_of(file, name)),
+        distance: distance.and_then(|name| length(file, name)),
+        pixel_size: pixel.and_then(|name| length(file, name)),
+    }
 }
 
 /// Reads a number above 0 with its unit in lower case.

@@ -45,11 +45,9 @@ pub use examine::{EXAMINE, Hdf5Reading, Hdf5Verdict, examine, examine_with, read
 pub use file::is_hdf5;
 #[cfg(feature = "hdf5")]
 pub use links::dataset;
-#[cfg(feature = "hdf5")]
-pub use measures::measures;
 #[cfg(not(feature = "hdf5"))]
 pub use missing::{contents, dataset_path, is_hdf5, measures, open, stack};
 #[cfg(feature = "hdf5")]
-pub use scan::{contents, dataset_path, open, stack};
+pub use scan::{contents, dataset_path, measures, open, stack};
 #[cfg(feature = "hdf5")]
 pub use serve::serve;

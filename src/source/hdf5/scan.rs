@@ -5,9 +5,10 @@ use super::examine::{Hdf5Reading, examine};
 use super::file::{ChunkCache, Hdf5FileError, is_hdf5, open_file};
 use super::layout::Layout;
 use super::links;
+use super::measures::measures_of;
 use super::text::{self, Angles, length_of};
 use super::volume::{Selection, Volume};
-use super::{Hdf5Angles, Hdf5Contents, Hdf5Frames, Hdf5Input, Hdf5Scan};
+use super::{Hdf5Angles, Hdf5Contents, Hdf5Frames, Hdf5Input, Hdf5Measures, Hdf5Scan};
 use crate::error::{BoxedError, Error, Result, messages};
 use crate::source::files::bad;
 use crate::source::{Stack, Stacks};
@@ -60,7 +61,7 @@ messages! {
 }
 
 /// Returns an error about the file of a scan.
-pub(super) fn bad_scan(input: &Hdf5Input, error: impl Into<BoxedError>) -> Error {
+fn bad_scan(input: &Hdf5Input, error: impl Into<BoxedError>) -> Error {
     Hdf5ScanError::InFile { path: input.file.shown(), error: error.into() }.into()
 }
 
@@ -85,6 +86,17 @@ pub fn open(input: &Hdf5Input, angles: bool, memory: u64) -> Result<Stacks> {
     Ok(Stacks { held, ..stacks(scan)? })
 }
 
+/// Reads the parameters of the acquisition; values without a unit or not above 0 are left out.
+///
+/// # Errors
+/// [`Error::Input`] when the file contains no scan.
+pub fn measures(input: &Hdf5Input) -> Result<Hdf5Measures> {
+    examine(&Hdf5Reading::Measures { input: input.clone() })?;
+    let file = open_file(&input.file, ChunkCache::of(0, 1)).map_err(|e| bad_scan(input, e))?;
+    let layout = Layout::find(&file, input).map_err(|e| bad_scan(input, e))?;
+    Ok(measures_of(&file, &layout))
+}
+
 /// Parts of a scan: the frames of each kind, and related data.
 struct ScanParts {
     projections: Selection,
@@ -93,6 +105,7 @@ struct ScanParts {
     darks: Option<Selection>,
     angles: Option<Angles>,
     pixel_size: Option<String>,
+    measures: Hdf5Measures,
     notes: Vec<String>,
 }
 
@@ -143,7 +156,8 @@ fn read(input: &Hdf5Input, file: &hdf5::File, layout: &Layout, angles: bool, mem
     };
     let pixel_size = layout.pixel_size.as_deref().and_then(|name| length_of(file, name));
     let projections = Selection { volume: data, frames: roles.projections };
-    Ok(ScanParts { projections, flats, flats2, darks, angles, pixel_size, notes })
+    let measures = measures_of(file, layout);
+    Ok(ScanParts { projections, flats, flats2, darks, angles, pixel_size, measures, notes })
 }
 
 fn stacks(scan: ScanParts) -> Result<Stacks> {
@@ -159,6 +173,7 @@ fn stacks(scan: ScanParts) -> Result<Stacks> {
         darks: field(scan.darks, "--hdf5 darks")?,
         angles: scan.angles.map(|angles| angles.degrees),
         distortion: None,
+        measures: scan.measures,
         held: 0,
         joined: None,
     })

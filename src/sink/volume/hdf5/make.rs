@@ -1,10 +1,10 @@
 //! Creation of files without slices by the library.
 
-use super::errors::Hdf5OutputError;
 use super::file::{
     DATA_PATH, DESCRIPTION_PATH, MARKS_PATH, NUMBERS_PATH, PART_DATA_PATH, PART_OFFSETS_PATH, PLACES_PATH,
     RUN_FILE_PATH, offset, other,
 };
+use super::nexus::{describe_scan, group, text, text_dataset};
 use crate::layout::codec::DEFLATE_LEVEL;
 use crate::sink::compression::Compression;
 use crate::sink::encoding::Dtype;
@@ -13,32 +13,10 @@ use crate::sink::volume::parts::{part_name, slices_of_part};
 use crate::sink::volume::space::ROW;
 use half::f16;
 use hdf5_metno::plist::dataset_create::{AllocTime, FillTime, Layout};
-use hdf5_metno::types::{TypeDescriptor, VarLenUnicode};
-use hdf5_metno::{Dataset, File, Group, H5Type, Location, SliceOrIndex};
+use hdf5_metno::types::TypeDescriptor;
+use hdf5_metno::{Dataset, File, H5Type, SliceOrIndex};
 use std::io;
 use std::path::Path;
-
-/// Converts a text to one of the library, which cannot hold NUL characters.
-fn without_nul(text: &str) -> hdf5_metno::Result<VarLenUnicode> {
-    text.parse().map_err(|_| hdf5_metno::Error::from(Hdf5OutputError::NulCharacter.to_string()))
-}
-
-fn text(location: &Location, name: &str, value: &str) -> hdf5_metno::Result<()> {
-    let value = without_nul(value)?;
-    location.new_attr::<VarLenUnicode>().create(name)?.write_scalar(&value)
-}
-
-fn text_dataset(file: &File, name: &str, value: &str) -> hdf5_metno::Result<()> {
-    let value = without_nul(value)?;
-    file.new_dataset::<VarLenUnicode>().create(name)?.write_scalar(&value)
-}
-
-/// Creates a group of a NeXus class.
-fn group(file: &File, name: &str, class: &str) -> hdf5_metno::Result<Group> {
-    let group = file.create_group(name)?;
-    text(&group, "NX_class", class)?;
-    Ok(group)
-}
 
 /// Creates a dataset with space for all values, none of which is written.
 fn room(
@@ -172,6 +150,7 @@ pub(super) fn make(
         }
     };
     text_dataset(&file, "/entry/reconstruction/program", &description.software)?;
+    describe_scan(&file, description, run_file)?;
     let json = serde_json::to_string(description).map_err(|e| hdf5_metno::Error::from(e.to_string()))?;
     text_dataset(&file, DESCRIPTION_PATH, &json)?;
     text_dataset(&file, RUN_FILE_PATH, run_file)?;

@@ -8,6 +8,7 @@
 mod errors;
 mod file;
 mod make;
+mod nexus;
 mod open;
 
 use super::container::{Container, OpenVolume};

@@ -21,6 +21,7 @@ use crate::sink::compression::Compression;
 use crate::sink::existing::Origin;
 use crate::sink::request::{OmeZarr, OutputRequest};
 use crate::source::zarr::{ZarrArray, attributes, is_zarr};
+use crate::units::Length;
 use planes::OpenZarr;
 use serde_json::{Value, json};
 use std::fs::{self, OpenOptions};
@@ -127,7 +128,7 @@ fn compressor(compression: Compression) -> Option<Compressor> {
 
 /// Returns the levels of the image, with positions of pixels in the unit of length.
 fn image(description: &VolumeDescription) -> ImageMetadata {
-    let (pixel, unit) = description.pixel_size().unwrap_or((1.0, String::new()));
+    let Length { value: pixel, unit } = description.pixel().unwrap_or(Length { value: 1.0, unit: String::new() });
     let step = match description.slices[..] {
         [first, second, ..] => (second - first) as f64,
         _ => 1.0,
