@@ -99,7 +99,9 @@ mod tests {
     use crate::sink::{Compression, Dtype, OmeZarr};
     use crate::source::{Datasets, FieldMode, InputKind};
     use crate::spectrum::Filter;
-    use crate::steps::{Air, FieldCorrection, Logarithm, Outliers, Paganin, Steps, Stripes, Tilt, Unsharp};
+    use crate::steps::{
+        Air, BeamHardening, FieldCorrection, Logarithm, Outliers, Paganin, Steps, Stripes, Tilt, Unsharp,
+    };
     use crate::units::{Interval, Length};
     use serde_json::json;
     use strum::VariantArray;
@@ -141,6 +143,7 @@ mod tests {
                 tilt: Some(Tilt { degrees: 0.5 }),
                 phase: Some(Paganin { length: 3.0, unsharp: Some(Unsharp { sigma: 1.0, amount: 2.0 }) }),
                 logarithm: Logarithm::Always,
+                hardening: Some("0.1,0.02".parse::<BeamHardening>().unwrap()),
                 stripes: vec![Stripes::Sorting { size: 21 }],
             },
             filter: RowFilterRecipe { name: Filter::Hann, cutoff: 0.5, padding: Padding::Mirror },

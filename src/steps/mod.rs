@@ -10,6 +10,7 @@ mod counts;
 mod defects;
 mod errors;
 mod fields;
+mod hardening;
 mod logarithm;
 mod outliers;
 mod phase;
@@ -21,6 +22,7 @@ pub use air::Air;
 pub use beam::{BeamLevels, ranges};
 pub use counts::{ClampedCounts, Counts, Repairs};
 pub use fields::FieldCorrection;
+pub use hardening::BeamHardening;
 pub use logarithm::{Logarithm, SMALLEST_TRANSMISSION};
 pub use outliers::Outliers;
 pub use phase::{Paganin, Unsharp, phase_doubts};
@@ -88,6 +90,9 @@ steps! {
     /// -log.
     #[serde(rename = "minus-log")]
     logarithm: Logarithm,
+    /// A polynomial of line integrals.
+    #[serde(rename = "beam-hardening")]
+    hardening: Option<BeamHardening>,
     /// Stripes of sinograms, one method after the other.
     stripes: Vec<Stripes>,
 }

@@ -10,7 +10,7 @@ use toml::Table;
 pub(super) const MOST: usize = 400;
 
 /// Flags that can be varied: those that change a slice of the same data, but not its size.
-const VARIABLE: [&str; 34] = [
+const VARIABLE: [&str; 35] = [
     "center",
     "tilt",
     "start-angle",
@@ -24,6 +24,7 @@ const VARIABLE: [&str; 34] = [
     "no-minus-log",
     "dark-scale",
     "normalize-air",
+    "beam-hardening",
     "remove-outliers",
     "stripes",
     "phase",
