@@ -12,14 +12,15 @@ use crate::histogram::{CountedSlice, Histogram};
 use crate::kernel::{ImageFilterBackend, StepBackend, StepBackends, StepSizes};
 use crate::operations::{
     AirCorrection, BlockCorrector, BlockShape, DetectorBatch, DeviceRows, FieldImages, LineIntegrals, OutlierForm,
-    ProjectionState, RowBlocks, RowCorrection, RowExtender, SampleBinner, SampleOrder, SinogramBatch, SinogramShape,
-    SliceCounter, SliceEncoder,
+    ProjectionState, RowBlocks, RowCorrection, RowExtender, RowOperation, SampleBinner, SampleOrder, SinogramBatch,
+    SinogramShape, SliceCounter, SliceEncoder,
 };
 use crate::operations::{EncodedSample, files};
 use crate::source::{SampleType, StoredRows, StoredSamples};
 use crate::steps::stripes::Stripes;
 use crate::steps::{
-    Air, Band, Counts, Optics, Outliers, Paganin, PlaceTable, SMALLEST_TRANSMISSION, Steps, Tilt, Unsharp, widened,
+    Air, Band, BeamHardening, Counts, Optics, Outliers, Paganin, PlaceTable, SMALLEST_TRANSMISSION, Steps, Tilt, Unsharp,
+    widened,
 };
 use half::f16;
 use opencl3::memory::{Buffer, CL_MEM_READ_WRITE};
@@ -74,7 +75,7 @@ impl DeviceSteps<'_> {
 
     /// Returns the checks that are done before the run.
     fn checks(&self) -> Vec<StepCheck> {
-        let Steps { outliers, air, tilt, phase, stripes, .. } = self.steps;
+        let Steps { outliers, air, tilt, phase, hardening, stripes, .. } = self.steps;
         // the tilt is part of the table
         let mapped = self.shape.images.is_some_and(|(_, blocks)| blocks.mapped);
         let resampled = if mapped { Some(StepCheck::Distortion) } else { tilt.map(StepCheck::Tilt) };
@@ -82,6 +83,7 @@ impl DeviceSteps<'_> {
         let binning = (self.binning > 1).then_some(StepCheck::Binning(self.binning));
         let rows = binning.into_iter().chain([StepCheck::Rows(outliers.clone())]);
         let rows = rows.chain(air.map(StepCheck::Air)).chain(images);
+        let rows = rows.chain(hardening.clone().map(StepCheck::Hardening));
         let stripes = stripes.iter().copied().map(StepCheck::Stripes);
         let extension = self.extended.then_some(StepCheck::Extension);
         let all =
@@ -113,6 +115,8 @@ pub enum StepCheck {
     Distortion,
     Tilt(Tilt),
     Phase(Paganin),
+    /// Steps on rows of projections with a polynomial of line integrals.
+    Hardening(BeamHardening),
     Stripes(Stripes),
     /// Rows of an extended field.
     Extension,
@@ -149,6 +153,7 @@ impl StepCheck {
         let air = [Air::Sides(9, 5), Air::Region(Roi { x: 0, y: 0, width: 9, height: 5 })].map(StepCheck::Air);
         let sharp = Paganin { length: 2.0, unsharp: Some(Unsharp { sigma: 1.5, amount: 2.0 }) };
         let images = [StepCheck::Distortion, StepCheck::Tilt(Tilt { degrees: 0.7 }), StepCheck::Phase(sharp)];
+        let hardening = "0.1,-0.02".parse().ok().map(StepCheck::Hardening);
         let samples = [EncodedSample::Float, EncodedSample::Half, EncodedSample::Unsigned16, EncodedSample::Unsigned8];
         let stripes = Stripes::all_methods().into_iter().map(StepCheck::Stripes);
         binning
@@ -156,6 +161,7 @@ impl StepCheck {
             .chain(rows)
             .chain(air)
             .chain(images)
+            .chain(hardening)
             .chain(stripes)
             .chain([StepCheck::Extension])
             .chain(samples.map(StepCheck::Samples))
@@ -173,6 +179,7 @@ impl StepCheck {
             StepCheck::Distortion => "distortion".to_owned(),
             StepCheck::Tilt(tilt) => format!("tilt {}", tilt.degrees),
             StepCheck::Phase(paganin) => format!("phase {paganin}"),
+            StepCheck::Hardening(polynomial) => format!("beam hardening {polynomial}"),
             StepCheck::Stripes(method) => format!("stripes {method}"),
             StepCheck::Extension => "extension of rows".to_owned(),
             StepCheck::Samples(EncodedSample::Float) => "samples of slices, f32".to_owned(),
@@ -187,7 +194,8 @@ impl StepCheck {
     /// Returns the backend that does the step.
     pub fn backend(&self, backends: StepBackends) -> StepBackend {
         match self {
-            StepCheck::Binning(_) | StepCheck::Rows(_) | StepCheck::Air(_) | StepCheck::Extension => backends.rows,
+            StepCheck::Binning(_) | StepCheck::Rows(_) | StepCheck::Air(_) => backends.rows,
+            StepCheck::Hardening(_) | StepCheck::Extension => backends.rows,
             StepCheck::Distortion | StepCheck::Tilt(_) | StepCheck::Phase(_) => backends.images,
             StepCheck::Stripes(_) => backends.sinograms,
             StepCheck::Samples(_) | StepCheck::Histogram => backends.slices,
@@ -215,7 +223,9 @@ impl StepCheck {
                 (1e-2, "values that are equal within rounding may be sorted in another order")
             }
             StepCheck::Binning(_) | StepCheck::Extension => (5e-7, "one rounding to f32"),
-            StepCheck::Rows(_) | StepCheck::Air(_) => (1e-5, "roundings of divisions and of the logarithm"),
+            StepCheck::Rows(_) | StepCheck::Air(_) | StepCheck::Hardening(_) => {
+                (1e-5, "roundings of divisions and of the logarithm")
+            }
             StepCheck::Distortion | StepCheck::Tilt(_) => (1e-5, "roundings of positions and weights"),
             StepCheck::Stripes(_) => (1e-5, "sums over projections or bins in f32"),
             StepCheck::Phase(Paganin { unsharp, .. }) => (
@@ -240,8 +250,9 @@ impl StepCheck {
         let of_images = shape.images.map(|(bins, blocks)| (bins, alone(blocks)));
         let error = match self {
             StepCheck::Binning(by) => binning(session, *by),
-            StepCheck::Rows(outliers) => rows(session, outliers.as_ref().map(Outliers::form), None),
-            StepCheck::Air(air) => rows(session, None, Some(*air)),
+            StepCheck::Rows(outliers) => rows(session, outliers.as_ref().map(Outliers::form), None, None),
+            StepCheck::Air(air) => rows(session, None, Some(*air), None),
+            StepCheck::Hardening(polynomial) => rows(session, None, None, Some(polynomial)),
             StepCheck::Extension => extension(session),
             StepCheck::Distortion => images(session, Steps::default(), of_images, distorted),
             StepCheck::Tilt(tilt) => {
@@ -309,9 +320,14 @@ fn binning(session: &Session, by: usize) -> Result<f64> {
     Ok(of_counts.max(of_floats))
 }
 
-/// Returns the error of steps on rows: counts, some of them outliers, through fields, the normalisation by air and
-/// -log.
-fn rows(session: &Session, outliers: Option<OutlierForm>, air: Option<Air>) -> Result<f64> {
+/// Returns the error of steps on rows: counts, some of them outliers, through fields, the normalisation by air, -log and
+/// a polynomial.
+fn rows(
+    session: &Session,
+    outliers: Option<OutlierForm>,
+    air: Option<Air>,
+    hardening: Option<&BeamHardening>,
+) -> Result<f64> {
     let projections = 3;
     let bright = |i: usize| if i % 211 == 7 { 60_000 } else { 300 + (900.0 * noise(i)) as u16 };
     let counts: Vec<u16> = (0..projections * ROWS * BINS).map(bright).collect();
@@ -325,11 +341,14 @@ fn rows(session: &Session, outliers: Option<OutlierForm>, air: Option<Air>) -> R
         Some(Air::Sides(left, right)) => AirCorrection::Sides(left.min(BINS / 2), right.min(BINS / 2)),
         Some(Air::Region(_)) => AirCorrection::Levels,
     };
+    let polynomial = hardening.map(|hardening| hardening.polynomial(f32::MAX));
+    let after: [Option<&dyn RowOperation>; 2] =
+        [Some(&LineIntegrals), polynomial.as_ref().map(|polynomial| polynomial as _)];
     let correction = RowCorrection {
         outliers,
         air,
         fields: Some(FieldImages { flat: &flat, flat2: None, dark: &dark }),
-        after: vec![&LineIntegrals],
+        after: after.into_iter().flatten().collect(),
         ..RowCorrection::nothing(BINS, ROWS, (0..projections).map(state).collect())
     };
     let stored = StoredSamples { sample: SampleType::U16, swapped: false };
@@ -352,7 +371,11 @@ fn rows(session: &Session, outliers: Option<OutlierForm>, air: Option<Air>) -> R
             (count - f64::from(dark[at])) / (f64::from(flat[at]) - f64::from(dark[at]))
         };
         let line = normalized((0..BINS).map(transmission).collect(), air, level(p).into());
-        line.into_iter().map(|value| -value.max(f64::from(SMALLEST_TRANSMISSION)).ln())
+        let factors = polynomial.map(|polynomial| polynomial.factors).unwrap_or_default();
+        line.into_iter().map(move |value| {
+            let p = -value.max(f64::from(SMALLEST_TRANSMISSION)).ln();
+            factors.iter().zip(2..).fold(p, |sum, (&factor, power)| sum + f64::from(factor) * p.powi(power))
+        })
     };
     Ok(farthest(&got, &(0..ROWS * projections).flat_map(line).collect::<Vec<_>>()))
 }

@@ -21,6 +21,9 @@ pub struct StepArgs {
     /// darker ones
     #[arg(long, value_name = "SIZE,THRESHOLD", help_heading = "Preprocessing")]
     pub remove_outliers: Option<Text>,
+    /// Correct beam hardening by a polynomial of line integrals: p + A2 p^2 + A3 p^3 + ...
+    #[arg(long, value_name = "A2,A3,...", allow_hyphen_values = true, help_heading = "Preprocessing")]
+    pub beam_hardening: Option<Text>,
     /// Remove stripes: sorting, filtering, fitting, large, dead, all, wavelet, titarenko or mean, or several in order,
     /// such as dead,titarenko
     #[arg(long, value_name = "METHOD[:KEY=VALUE,...]", help_heading = "Preprocessing")]

@@ -16,6 +16,7 @@ mod encoding;
 mod extension;
 mod files;
 mod fits;
+mod hardening;
 mod histogram;
 mod image_filter;
 mod lamino;
@@ -44,6 +45,7 @@ pub use device_rows::{DeviceRows, ImagePart};
 pub use encoding::{EncodedSample, EncodedSlices, SliceEncoder};
 pub use extension::RowExtender;
 pub use fits::SmoothedFits;
+pub use hardening::{HARDENING_FACTORS, HardeningPolynomial};
 pub use histogram::{SliceCounter, SliceCounts};
 pub use image_filter::ImageFilter;
 pub use lamino::{LaminoProjector, LaminoRows, generate_lamino};
@@ -87,6 +89,7 @@ operations! {
     binning,
     correction,
     minus_log,
+    hardening,
     rotation,
     image_filter,
     outliers,

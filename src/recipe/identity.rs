@@ -101,8 +101,8 @@ mod tests {
     use crate::source::{Datasets, FieldMode, InputKind};
     use crate::spectrum::Filter;
     use crate::steps::{
-        Air, BeyondDetector, Distortion, DistortionForm, FieldCorrection, Logarithm, Outliers, Paganin, Steps, Stripes,
-        Tilt, Unsharp,
+        Air, BeamHardening, BeyondDetector, Distortion, DistortionForm, FieldCorrection, Logarithm, Outliers, Paganin,
+        Steps, Stripes, Tilt, Unsharp,
     };
     use crate::units::{Interval, Length};
     use serde_json::json;
@@ -149,6 +149,7 @@ mod tests {
                 tilt: Some(Tilt { degrees: 0.5 }),
                 phase: Some(Paganin { length: 3.0, unsharp: Some(Unsharp { sigma: 1.0, amount: 2.0 }) }),
                 logarithm: Logarithm::Always,
+                hardening: Some("0.1,0.02".parse::<BeamHardening>().unwrap()),
                 stripes: vec![Stripes::Sorting { size: 21 }],
             },
             filter: RowFilterRecipe { name: Filter::Hann, cutoff: 0.5, padding: Padding::Mirror },

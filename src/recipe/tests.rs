@@ -203,6 +203,11 @@ fn wrong_steps_name_their_flag() {
         (StepArgs { normalize_air: Some("0,0".into()), ..none() }, "--normalize-air"),
         (StepArgs { normalize_air: Some("1,2,3".into()), ..none() }, "--normalize-air"),
         (StepArgs { normalize_air: Some("1,2,0,3".into()), ..none() }, "--normalize-air"),
+        (StepArgs { beam_hardening: Some("".into()), ..none() }, "--beam-hardening"),
+        (StepArgs { beam_hardening: Some("0.1,x".into()), ..none() }, "--beam-hardening: `0.1,x` is not A2,A3"),
+        (StepArgs { beam_hardening: Some("nan".into()), ..none() }, "--beam-hardening"),
+        (StepArgs { beam_hardening: Some("1,2,3,4,5,6,7,8,9".into()), ..none() }, "1 to 8 factors"),
+        (StepArgs { beam_hardening: Some("2e6".into()), ..none() }, "within -1000000..1000000"),
         (StepArgs { remove_outliers: Some("4,100".into()), ..none() }, "--remove-outliers"),
         (StepArgs { remove_outliers: Some("3".into()), ..none() }, "--remove-outliers"),
         (StepArgs { remove_outliers: Some("3,nan".into()), ..none() }, "--remove-outliers"),
@@ -233,6 +238,11 @@ fn wrong_steps_name_their_flag() {
     assert!(message(with(paganin())).contains("--phase"));
     let outliers = StepArgs { remove_outliers: Some("3,100".into()), ..none() };
     assert!(message(with(outliers)).contains("--remove-outliers"));
+    let hardening = StepArgs { beam_hardening: Some("0.1,-0.02".into()), ..none() };
+    assert!(Job::new(&with(hardening.clone())).is_ok());
+    let transmissions = InputArgs { no_minus_log: true, ..prepared(none()).input };
+    let transmissions = ReconstructArgs { input: transmissions, ..prepared(hardening) };
+    assert!(message(transmissions).contains("--no-minus-log leaves transmissions"));
     let air = StepArgs { normalize_air: Some("3,4".into()), ..none() };
     assert!(message(with(air.clone())).contains("needs --flats or --minus-log"));
     let input = InputArgs { minus_log: true, ..sinograms() };

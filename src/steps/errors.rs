@@ -18,6 +18,11 @@ messages! {
         AirRegionOutside { x: usize, y: usize, width: usize, height: usize, bins: usize, rows: usize } =>
             "--normalize-air: {width}x{height} pixels at {x},{y} do not fit into projections of {bins}x{rows}";
             "give a part of them",
+        MalformedHardening { text: String, count: usize, most: f64 } =>
+            "--beam-hardening: `{text}` is not A2,A3,...";
+            "give 1 to {count} factors of the square, the cube and so on, each within -{most}..{most}",
+        HardeningOfTransmissions =>
+            "--beam-hardening: needs line integrals, and --no-minus-log leaves transmissions"; "leave one of them out",
         ScaleWithoutDarks => "--dark-scale: needs --darks, whose level it scales",
         NoDarkFields => "--dark-scale: there are no dark fields to scale"; "give --darks",
         ScaleOutside { scale: f64 } => "--dark-scale: {scale} is not a factor, 0 to 1e6",

@@ -11,6 +11,7 @@ mod defects;
 mod distortion;
 mod errors;
 mod fields;
+mod hardening;
 mod logarithm;
 mod optics;
 mod outliers;
@@ -25,6 +26,7 @@ pub use beam::{BeamLevels, ranges};
 pub use counts::{ClampedCounts, Counts, Repairs};
 pub use distortion::{BeyondDetector, Distortion, DistortionForm, Undistorted};
 pub use fields::FieldCorrection;
+pub use hardening::BeamHardening;
 pub use logarithm::{Logarithm, SMALLEST_TRANSMISSION};
 pub use optics::Optics;
 pub use outliers::Outliers;
@@ -98,6 +100,9 @@ steps! {
     /// -log.
     #[serde(rename = "minus-log")]
     logarithm: Logarithm,
+    /// A polynomial of line integrals.
+    #[serde(rename = "beam-hardening")]
+    hardening: Option<BeamHardening>,
     /// Stripes of sinograms, one method after the other.
     stripes: Vec<Stripes>,
 }

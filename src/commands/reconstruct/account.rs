@@ -117,6 +117,7 @@ impl<'a> Account<'a> {
         row("Inclination", self.recipe.scan.lamino_angle.map(|angle| format!("{angle} degrees")));
         row("Phase", Some(steps.phase.as_ref().map_or("no phase retrieval".into(), |phase| phase.to_string())));
         row("Logarithm", self.logarithm().map(|taken| if taken { "-log taken" } else { "not taken" }.to_owned()));
+        row("Beam hardening", steps.hardening.as_ref().map(|polynomial| polynomial.formula()));
         let methods: Vec<String> = steps.stripes.iter().map(Stripes::to_string).collect();
         row("Stripes", Some(if methods.is_empty() { "not removed".into() } else { methods.join(", then ") }));
         row("Method", self.recipe.solver.as_ref().map(LeastSquares::to_string));
@@ -214,6 +215,9 @@ impl<'a> Account<'a> {
         said.extend(self.phase(cited));
         if self.logarithm() == Some(true) {
             said.push("Line integrals are the negative logarithm of the transmissions.".into());
+        }
+        if let Some(polynomial) = &steps.hardening {
+            said.push(format!("Line integrals p were replaced by {}.", polynomial.formula()));
         }
         if !steps.stripes.is_empty() {
             let methods: Vec<String> = steps.stripes.iter().map(|method| named(method, cited)).collect();
@@ -551,6 +555,7 @@ mod tests {
             ("--remove-outliers 3,400,both", "brighter or darker than the median of the 3 x 3 pixels", ""),
             ("--normalize-air 10,20", "its first 10 and last 20 bins", ""),
             ("--distortion c.txt,repeat", "by a radial polynomial of given coefficients", ""),
+            ("--beam-hardening 0.1,-0.02", "Line integrals p were replaced by p + 0.1 p^2 - 0.02 p^3.", ""),
             ("--tilt 0.5", "rotated by 0.5 degrees", ""),
             ("--binning 2", "2 x 2 pixels of the detector were averaged into one.", ""),
             ("--dark-scale 2", "after the mean of 5 dark fields, times 2, had been subtracted from both", ""),

@@ -25,6 +25,7 @@ const VARIABLE: [&str; 35] = [
     "no-minus-log",
     "dark-scale",
     "normalize-air",
+    "beam-hardening",
     "remove-outliers",
     "stripes",
     "phase",
