@@ -19,8 +19,8 @@ use crate::operations::{EncodedSample, files};
 use crate::source::{SampleType, StoredRows, StoredSamples};
 use crate::steps::stripes::Stripes;
 use crate::steps::{
-    Air, Band, BeamHardening, Counts, Optics, Outliers, Paganin, PlaceTable, SMALLEST_TRANSMISSION, Steps, Tilt, Unsharp,
-    widened,
+    Air, Band, BeamHardening, Counts, Optics, Outliers, Paganin, PlaceTable, SMALLEST_TRANSMISSION, Steps, Tilt,
+    Unsharp, widened,
 };
 use half::f16;
 use opencl3::memory::{Buffer, CL_MEM_READ_WRITE};

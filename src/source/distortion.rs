@@ -52,7 +52,7 @@ pub fn distortion_files(text: &str) -> (Vec<String>, bool) {
 /// centre of its first pixel.
 #[derive(Debug)]
 pub struct DistortionMap {
-    form: Form,
+    form: MapForm,
     title: String,
     files: Vec<PathBuf>,
     /// Text that tells the map from others.
@@ -60,7 +60,7 @@ pub struct DistortionMap {
 }
 
 #[derive(Debug)]
-enum Form {
+enum MapForm {
     /// The distance from the centre is multiplied by a polynomial of the undistorted distance.
     Radial { center: [f64; 2], factors: Vec<f64> },
     /// How far from itself each pixel was seen, `[row][bin]`.
@@ -131,7 +131,7 @@ impl DistortionMap {
     pub fn radial(center: [f64; 2], factors: Vec<f64>) -> DistortionMap {
         let numbers = center.iter().chain(&factors).map(|number| format!(" {:016x}", number.to_bits()));
         let fingerprint = format!("radial{}\n", numbers.collect::<String>());
-        let form = Form::Radial { center, factors };
+        let form = MapForm::Radial { center, factors };
         DistortionMap { form, title: FLAG.to_owned(), files: Vec::new(), fingerprint }
     }
 
@@ -174,7 +174,7 @@ impl DistortionMap {
     pub fn of_positions([bins, rows]: [usize; 2], [x, y]: [Vec<f32>; 2]) -> DistortionMap {
         let offset = |(i, (x, y)): (usize, (&f32, &f32))| [x - (i % bins) as f32, y - (i / bins) as f32];
         let offsets = x.iter().zip(&y).enumerate().map(offset).collect();
-        let form = Form::Offsets { size: [bins, rows], offsets };
+        let form = MapForm::Offsets { size: [bins, rows], offsets };
         DistortionMap { form, title: FLAG.to_owned(), files: Vec::new(), fingerprint: String::new() }
     }
 
@@ -182,13 +182,13 @@ impl DistortionMap {
     /// linearly; beyond the outermost pixels of an image, they are those of the nearest pixel.
     pub fn at(&self, [x, y]: [f64; 2]) -> [f64; 2] {
         match &self.form {
-            Form::Radial { center, factors } => {
+            MapForm::Radial { center, factors } => {
                 let [dx, dy] = [x - center[0], y - center[1]];
                 let distance = dx.hypot(dy);
                 let factor = factors.iter().rev().fold(0.0, |sum, factor| sum * distance + factor);
                 [center[0] + factor * dx, center[1] + factor * dy]
             }
-            Form::Offsets { size: [bins, rows], offsets } => {
+            MapForm::Offsets { size: [bins, rows], offsets } => {
                 let part = |at: f64, length: usize| {
                     let at = at.clamp(0.0, length as f64 - 1.0);
                     let first = (at as usize).min(length.saturating_sub(2));
@@ -208,16 +208,16 @@ impl DistortionMap {
     /// Reports whether every pixel was seen where it is.
     pub fn is_identity(&self) -> bool {
         match &self.form {
-            Form::Radial { factors, .. } => factors[0] == 1.0 && factors[1..].iter().all(|factor| *factor == 0.0),
-            Form::Offsets { offsets, .. } => offsets.iter().all(|offset| *offset == [0.0; 2]),
+            MapForm::Radial { factors, .. } => factors[0] == 1.0 && factors[1..].iter().all(|factor| *factor == 0.0),
+            MapForm::Offsets { offsets, .. } => offsets.iter().all(|offset| *offset == [0.0; 2]),
         }
     }
 
     /// Returns the size of the detector, `[bins, rows]`, if only one has this map.
     pub fn size(&self) -> Option<[usize; 2]> {
         match self.form {
-            Form::Radial { .. } => None,
-            Form::Offsets { size, .. } => Some(size),
+            MapForm::Radial { .. } => None,
+            MapForm::Offsets { size, .. } => Some(size),
         }
     }
 

@@ -94,8 +94,8 @@ fn this_device_passes_and_a_run_trusts_that() {
     let steps = found["steps"].as_array().unwrap();
     assert_eq!(
         steps.len(),
-        25,
-        "binning by 2 and 3, rows, outliers, air twice, distortion, tilt, phase, nine methods against stripes, extension, four types of samples, histogram, least squares"
+        26,
+        "binning by 2 and 3, rows, outliers, air twice, distortion, tilt, phase, beam hardening, nine methods against stripes, extension, four types of samples, histogram, least squares"
     );
     for step in steps {
         assert_eq!(step["verdict"], "right", "{step}");
@@ -163,7 +163,7 @@ fn a_wrong_step_is_avoided() {
         assert_eq!(wrong, 4, "{out}");
     }
     let (out, err) = lab.ok("doctor --quick --profile default");
-    assert!(out.contains("25 of 25 steps right\n") && err.contains("stripes dead:"), "{out}{err}");
+    assert!(out.contains("26 of 26 steps right\n") && err.contains("stripes dead:"), "{out}{err}");
     assert!(out.lines().any(|line| line.starts_with("| step") && line.contains("| rows ")), "{out}");
 }
 

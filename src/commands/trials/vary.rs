@@ -10,7 +10,7 @@ use toml::Table;
 pub(super) const MOST: usize = 400;
 
 /// Flags that can be varied: those that change a slice of the same data, but not its size.
-const VARIABLE: [&str; 35] = [
+const VARIABLE: [&str; 36] = [
     "center",
     "tilt",
     "start-angle",
