@@ -5,6 +5,7 @@ mod kernel;
 mod lamino;
 mod least_squares;
 mod reference;
+mod slices;
 mod steps;
 mod values;
 

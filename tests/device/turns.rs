@@ -193,7 +193,7 @@ fn windows_that_there_are_not_are_refused() {
         ("--every 180 --overlap 20p", &["--overlap", "both in degrees"]),
         ("--every x", &["--every: `x` is neither"]),
         ("--every 180 --turns 3..5", &["--turns", "4 windows"]),
-        ("--overlap 20", &["--overlap: needs --every"]),
+        ("--overlap 20", &["--overlap: needs --side-by-side or --every"]),
         ("--turns 2", &["--turns: needs --every"]),
         ("--every 180 --exclude 60..120", &["window t_001", "--exclude: no projections are left"]),
         ("--every 180 --size 0", &["--size"]),
