@@ -86,6 +86,9 @@ impl Distance {
         }
         let length = |part: &&str| {
             let positive = part.strip_prefix('-');
+            if !positive.unwrap_or(part).starts_with(|first: char| first.is_ascii_digit() || first == '.') {
+                return Err(StitchingError::Distance { flag, text: text.into() }.into());
+            }
             let length = parse_length(positive.unwrap_or(part), flag)?;
             Ok((positive.is_some(), length))
         };
@@ -100,6 +103,10 @@ impl Stitching {
     /// [`Error::Usage`] that names the flag.
     pub fn new(args: &InputArgs) -> Result<Option<Stitching>> {
         let count = args.parts().len();
+        // --overlap may be about windows of --every
+        if count == 0 {
+            return Ok(None);
+        }
         let (join, flag, of_distance, given) = match args.stack.is_empty() {
             false => (Join::Rows, "stack", "--z-step", &args.z_step),
             true => (Join::Bins, "side-by-side", "--overlap", &args.overlap),
@@ -107,7 +114,7 @@ impl Stitching {
         let distance = text(given).map_or(Ok(Distance::Auto), |text| Distance::parse(text, of_distance))?;
         let data = [&args.projections, &args.hdf5, &args.raw].into_iter().flatten().next();
         match data {
-            Some(data) if count > 0 && !data.contains(PART) => {
+            Some(data) if !data.contains(PART) => {
                 return Err(StitchingError::WithoutPart { flag, data: data.clone() }.into());
             }
             _ if count < 2 => return Ok(None),
