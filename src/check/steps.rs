@@ -13,7 +13,7 @@ use crate::kernel::{ImageFilterBackend, StepBackend, StepBackends, StepSizes};
 use crate::operations::{
     AirCorrection, BlockCorrector, BlockShape, DetectorBatch, DeviceRows, FieldImages, LineIntegrals, OutlierForm,
     ProjectionState, RowBlocks, RowCorrection, RowExtender, RowOperation, SampleBinner, SampleOrder, SinogramBatch,
-    SinogramShape,
+    SinogramShape, SliceCounter,
 };
 use crate::operations::{EncodedSample, files};
 use crate::source::{SampleType, StoredRows, StoredSamples};

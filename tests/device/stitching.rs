@@ -264,8 +264,7 @@ fn detectors_side_by_side_give_the_slices_of_a_wider_one() {
         write_part(&lab, "whole", 5, BINS, &whole, [1.0, 0.0]);
         write_part(&lab, "l", 0, 60, &cut(&whole, BINS, 0..8, 0..60), [1.0, 0.0]);
         write_part(&lab, "r", 1, 56, &transmissions(&sample, [56, 8], [at, rows[0]]), [1.03, 0.0]);
-        let bins = if at.fract() == 0.0 { 96 } else { 96 };
-        let slices = |scan: &str, output: &str| lab.slices(&format!("{scan} --center 47.5 --size {bins}"), output);
+        let slices = |scan: &str, output: &str| lab.slices(&format!("{scan} --center 47.5 --size {BINS}"), output);
         let wide = slices("--projections whole/p --flats whole/f --darks whole/d", "wide");
         let joined = slices(&format!("--side-by-side l r {FILES} --overlap {}", 60.0 - at), "joined");
         let found = apart(&joined, &wide);
