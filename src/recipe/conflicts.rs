@@ -236,7 +236,7 @@ mod tests {
                 pairs += 1;
             }
         }
-        assert_eq!(pairs, 31);
+        assert_eq!(pairs, 36);
     }
 
     #[test]
