@@ -109,6 +109,7 @@ const OTHERS: &[&str] = &[
     "--angle",
     "--array",
     "--axis",
+    "--beam-hardening-method",
     "--center-position-x",
     "--constraint",
     "--cores",
