@@ -325,7 +325,7 @@ fn runs_do_not_depend_on_who_corrects() {
         format!("{fields} --stripes sorting:size=5,titarenko --slices-per-pass 4"),
         format!("{fields} --remove-outliers 3,150,both --slices-per-pass 4"),
         format!("{fields} --beam-hardening 0.05,-0.004 --rows 2..9 --slices-per-pass 2"),
-        format!("{fields} --beam-hardening=-0.1,0.02 --tilt 1.5 --stripes sorting:size=5 --slices-per-pass 4"),
+        format!("{fields} --beam-hardening=-0.1,0.02 --tilt 1.5 --stripes mean --slices-per-pass 4"),
         format!("{fields} --remove-outliers 5,400 --rows 1..10:3 --normalize-air 6,4"),
         format!("{fields} --tilt 1.5 --slices-per-pass 4"),
         format!("{fields} --tilt 1.5 --binning 2 --remove-outliers 3,150,both --dark-scale 0.8"),

@@ -110,6 +110,7 @@ const OTHERS: &[&str] = &[
     "--array",
     "--axis",
     "--axis-angle-x",
+    "--beam-hardening-method",
     "--center-position-x",
     "--constraint",
     "--cores",
