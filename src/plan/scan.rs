@@ -145,7 +145,7 @@ impl Scan {
         let slices =
             run_slices[execution.shard.map_or(0..run_slices.len(), |shard| shard.of(run_slices.len()))].to_vec();
         let geometry = Geometry { bins, size, roi, angles, axis, weights, misfit_weights: None };
-        let lamino = recipe.scan.lamino_angle.map(|degrees| Lamino::new(degrees, stack.slices, &geometry));
+        let lamino = recipe.scan.lamino_angle.map(|degrees| Lamino::new(degrees, stack.slices, &geometry, &run_slices));
         let stored = StoredRows::unbinned(StoredSamples::F32, stack.bins);
         let samples =
             SampleShape { stored, height: 0, flats: 0, halo: 0, blocks: None, correctable: false, whole_frames: false };
