@@ -11,6 +11,7 @@ use crate::execution::{Execution, Files};
 use crate::feed::{CorrectedRows, ScanRows, parts_of};
 use crate::job::Job;
 use crate::recipe::{CheckedCommand, Input, Recipe, SliceGrid, Span, check_conflicts, given, parse_size, steps};
+use crate::numbers::brief;
 use crate::remark::Remark;
 use crate::report::{Messages, Reporter};
 use crate::sink::{AllowedContents, Dtype, Encoding, OutputLock, Pixels, SOFTWARE, SliceWriter, Target};
@@ -80,6 +81,14 @@ impl CorrectedScan {
         let scope = Scope { median, used: &used, full_projections: true };
         let preparation = Preparation::open(&job.recipe.steps, &stacks, scope)?;
         preparation.expect_light(&(0..if sinograms { 0 } else { rows }).collect::<Vec<_>>())?;
+        let shifts = stacks.shift_range().map(|(low, high)| low.abs().max(high.abs()));
+        if let Some(most) = shifts {
+            reporter.note(&format!(
+                "note: the file shifts the axis by up to {} bins, and what is written does not; fbp info --json has the \
+                 center_shifts that --center-shifts takes",
+                brief(most)
+            ));
+        }
         remarks.into_iter().chain(preparation.remarks()).for_each(|remark| reporter.remark(remark));
         reporter.refuse_doubts()?;
         Ok(CorrectedScan { job, stacks, preparation, used, wanted })

@@ -23,9 +23,9 @@ pub struct StackShape {
     pub bins: usize,
     /// Number of bins of the detector that binning makes one of.
     pub binning: usize,
-    /// Contents of `--angles`, or the angles of an HDF5 file, in degrees.
+    /// Contents of `--angles`, or the angles in the input, in degrees.
     pub angles: Option<Vec<f64>>,
-    /// Contents of `--center-shifts`, in bins.
+    /// Contents of `--center-shifts`, or the shifts in the input, in bins.
     pub shifts: Option<Vec<f64>>,
     /// Contents of `--weights`.
     pub weights: Option<Vec<f64>>,
@@ -226,6 +226,7 @@ fn angles_and_weights(job: &Job, stack: &StackShape, used: &[usize], remarks: &m
     let origin = match (scan.angles, &files.angles) {
         (AngleSource::Even { .. }, _) => AngleOrigin::Even,
         (AngleSource::File, Some(file)) => AngleOrigin::Text(format!("--angles {}", file.display())),
+        (AngleSource::Xrm, _) => AngleOrigin::Xrm(format!("--projections {}", files.stacks.data)),
         _ => AngleOrigin::Hdf5(format!("--hdf5 {}", files.stacks.data)),
     };
     let even;
@@ -234,7 +235,7 @@ fn angles_and_weights(job: &Job, stack: &StackShape, used: &[usize], remarks: &m
             even = geometry::even_angles(start, overall, stack.projections);
             &even
         }
-        (_, AngleOrigin::Text(flag) | AngleOrigin::Hdf5(flag), Some(values)) => {
+        (_, AngleOrigin::Text(flag) | AngleOrigin::Hdf5(flag) | AngleOrigin::Xrm(flag), Some(values)) => {
             expect_count(values, stack, flag, "angles")?;
             within(values, MAX_ANGLE, flag, "degrees")?;
             values

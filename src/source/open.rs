@@ -1,11 +1,12 @@
 //! Opening the inputs of a run.
 
+use super::xrm::{self, XrmWanted};
 use super::{Binning, Hdf5Input, RawVolume, Stack, StackPaths, Stacks, hdf5};
 use crate::error::Result;
 use serde::{Deserialize, Serialize};
 use strum::{Display, EnumString, IntoStaticStr, VariantArray};
 
-/// Kind of frames of the input: sinograms or projections, or projections of an HDF5 file.
+/// Kind of frames of the input: sinograms or projections, or projections of a file with more of a scan.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum InputKind {
@@ -16,6 +17,9 @@ pub enum InputKind {
     Projections,
     /// One projection per frame of an HDF5 file, with angles, and with fields unless they are given as files.
     Hdf5,
+    /// One projection per frame of a `.txrm` file, with angles and shifts, and with a flat field unless flats are given as
+    /// files.
+    Xrm,
 }
 
 /// Method by which several frames of a field are combined.
@@ -54,8 +58,10 @@ pub struct OpenRequest<'a> {
     pub datasets: &'a Datasets,
     /// Number of bins, and of rows or pages, that form one.
     pub binning: usize,
-    /// True if angles are read from an HDF5 file.
+    /// True if angles are read from the file of the data, of HDF5 or `.txrm`.
     pub angles: bool,
+    /// True if shifts of the axis are read from the file of the data, if it has any.
+    pub shifts: bool,
     /// Memory in bytes, of which chunks that are decoded or kept may take a part.
     pub memory: u64,
 }
@@ -66,12 +72,16 @@ pub struct OpenRequest<'a> {
 /// # Errors
 /// The errors of opening a stack.
 pub fn open(request: OpenRequest, data: impl FnOnce(&str, &str) -> Result<Stack>) -> Result<Stacks> {
-    let OpenRequest { kind, paths, datasets, binning, angles, memory } = request;
+    let OpenRequest { kind, paths, datasets, binning, angles, shifts, memory } = request;
     let mut stacks = match kind {
         InputKind::Sinograms => Stacks::of(data(&paths.data, "--sinograms")?),
         InputKind::Projections => {
             let flag = if RawVolume::looks_like(&paths.data) { "--raw" } else { "--projections" };
             Stacks::of(data(&paths.data, flag)?)
+        }
+        InputKind::Xrm => {
+            let flats = paths.flats.is_none();
+            xrm::scan(data(&paths.data, "--projections")?, XrmWanted { angles, flats, shifts })?
         }
         InputKind::Hdf5 => {
             let Datasets { data, flats, darks, angles: of_angles, keys } = datasets.clone();

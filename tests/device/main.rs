@@ -43,3 +43,4 @@ mod trials;
 mod tune;
 mod turns;
 mod values;
+mod xrm;

@@ -177,6 +177,9 @@ pub(in crate::commands) struct ScanRecord {
     /// Angles of the first and the last projection in degrees.
     pub angles: [f64; 2],
     pub axis: Axis,
+    /// Smallest and largest shift of the axis in a projection, in bins, where the input contains shifts.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub shifts: Option<(f64, f64)>,
 }
 
 impl Facts {
@@ -231,6 +234,7 @@ impl ScanRecord {
             bins: geometry.bins,
             angles: ends.map(|angle| angle.copied().unwrap_or_default()),
             axis: axis.clone(),
+            shifts: source.shift_range(),
         }
     }
 
