@@ -65,6 +65,7 @@ impl Job {
             datasets: &input.datasets,
             binning: input.binning,
             angles,
+            log: self.execution.files.log,
             shifts: self.execution.files.center_shifts.is_none(),
             memory: self.execution.host_memory(),
         }

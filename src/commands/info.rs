@@ -6,7 +6,7 @@ use crate::memory;
 use crate::numbers::{brief, significant};
 use crate::remark::Remark;
 use crate::sink::{SliceDescription, VolumeDescription, described, described_volume};
-use crate::source::{Hdf5Contents, Hdf5Frames, Hdf5Scan, SampleType, Stack, XrmContents, hdf5, is_xrm_scan, xrm};
+use crate::source::{Hdf5Contents, Hdf5Frames, Hdf5Scan, SampleType, Stack, XrmContents, beside, hdf5, is_xrm_scan, xrm};
 use crate::visible::visible;
 use serde_json::json;
 use std::fmt;
@@ -167,6 +167,8 @@ pub fn info(args: &InfoArgs) -> Result<String> {
     }
     let stack = Stack::open_by(&args.path, "PATH", memory::available() / 2, args.order_by)?;
     let values = Extremes::of(&stack, args.all_pages)?;
+    // as for a run without flags
+    let beside = beside(&stack, true).remarks;
     let description = described(&stack.files()[0]);
     // all slices of a run have the same range
     let range = description.as_ref().and_then(|description| description.range);
@@ -178,11 +180,12 @@ pub fn info(args: &InfoArgs) -> Result<String> {
                 "files": stack.files().len(), "names": stack.file_names(),
                 "width": stack.width(), "height": stack.height(), "sample": stack.sample().to_string(),
                 "pages_examined": values.pages, "min": values.low, "max": values.high, "not_finite": values.not_finite,
-                "notes": stack.remarks().iter().map(Remark::text).collect::<Vec<_>>(),
+                "notes": stack.remarks().iter().chain(&beside).map(Remark::text).collect::<Vec<_>>(),
             })
         ));
     }
-    Ok(stack_text(&stack, &values, description, volume))
+    let text = stack_text(&stack, &values, description, volume);
+    Ok(beside.iter().fold(text, |text, remark| text + &format!("{}\n", visible(&remark.to_string()))))
 }
 
 fn stack_text(

@@ -15,7 +15,7 @@ use crate::numbers::brief;
 use crate::remark::Remark;
 use crate::report::{Messages, Reporter};
 use crate::sink::{AllowedContents, Dtype, Encoding, OutputLock, Pixels, SOFTWARE, SliceWriter, Target};
-use crate::source::{FieldMode, Stack, Stacks};
+use crate::source::{FieldMode, LogUse, Stack, Stacks};
 use crate::steps::{Counts, Preparation, Scope};
 use crate::stitch;
 use rayon::prelude::*;
@@ -185,7 +185,8 @@ pub(super) fn job(args: &PreprocessArgs, given_steps: &StepArgs) -> Result<Job> 
     let slice = SliceGrid::of_pixels(text(&args.pixel_size).as_deref(), input.binning)?;
     let steps = steps(&args.input, given_steps, &slice)?;
     let execution = Execution {
-        files: Files::new(&args.input, &ScanArgs::default(), &args.steps),
+        // angles are not written
+        files: Files { log: LogUse::Nothing, ..Files::new(&args.input, &ScanArgs::default(), &args.steps) },
         devices: text(&args.device).map(|text| DeviceList::parse(&text)).transpose()?.unwrap_or_default(),
         rows: text(&args.rows).map(|text| Span::parse(&text, "--rows")).transpose()?,
         messages: Messages { strict: args.strict, ..Messages::default() },

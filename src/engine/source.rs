@@ -190,7 +190,9 @@ impl Source {
         // without weights, runs of earlier versions keep their keys
         let weights = Some(weights.as_str()).filter(|weights| !weights.is_empty());
         let distortion = self.stacks.distortion.as_ref().map(|map| format!("distortion {}", map.fingerprint()));
-        PartsDigest::of(parts.into_iter().chain(weights).chain(distortion.as_deref())).to_string()
+        // what outputs say of pixels
+        let log = self.stacks.log.as_ref().map(|_| format!("log {:?}", self.stacks.measures.pixel_size));
+        PartsDigest::of(parts.into_iter().chain(weights).chain(distortion.as_deref()).chain(log.as_deref())).to_string()
     }
 
     /// Checks that a job which differs as in [`as_of`](Self::as_of) fits the data.
@@ -283,6 +285,11 @@ impl Source {
     /// Returns what the input says of the acquisition, for pixels that are not binned.
     pub fn measures(&self) -> &ScanMeasures {
         &self.stacks.measures
+    }
+
+    /// Returns the log beside projections that is used.
+    pub fn log(&self) -> Option<&Path> {
+        self.stacks.log.as_deref()
     }
 
     /// Returns the smallest and the largest shift of the axis that the input contains, in bins of the detector, if it does.

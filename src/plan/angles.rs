@@ -20,7 +20,7 @@ messages! {
             "{flag}: angles cover {covered:.1} of {period} degrees and look like radians: {span:.2} radians \
              are {degrees:.1} degrees";
             "set the attribute units of the angles to rad, or give --angles FILE or --overall-angle",
-        RadiansOfXrm { flag: String, covered: f64, period: f64, span: f64, degrees: f64 } =>
+        RadiansOfInput { flag: String, covered: f64, period: f64, span: f64, degrees: f64 } =>
             "{flag}: angles cover {covered:.1} of {period} degrees and look like radians: {span:.2} radians \
              are {degrees:.1} degrees";
             "give --angles FILE or --overall-angle {degrees:.0}",
@@ -45,8 +45,8 @@ pub(super) enum AngleOrigin {
     Text(String),
     /// An HDF5 file, with its flag.
     Hdf5(String),
-    /// A `.txrm` file, with its flag.
-    Xrm(String),
+    /// A `.txrm` file, or a log beside projections, with the flag.
+    Input(String),
 }
 
 /// Returns a doubt if angles in degrees may be wrong. `all` are those of all projections, `used` those of the
@@ -68,7 +68,7 @@ pub(super) fn doubt(origin: &AngleOrigin, all: &[f64], used: &[f64], period: f64
             AngleOrigin::Even => AngleWarning::RadiansOfFlags { covered, period, span, degrees },
             AngleOrigin::Text(flag) => AngleWarning::RadiansOfText { flag, covered, period, span, degrees },
             AngleOrigin::Hdf5(flag) => AngleWarning::RadiansOfHdf5 { flag, covered, period, span, degrees },
-            AngleOrigin::Xrm(flag) => AngleWarning::RadiansOfXrm { flag, covered, period, span, degrees },
+            AngleOrigin::Input(flag) => AngleWarning::RadiansOfInput { flag, covered, period, span, degrees },
         };
         return Some(Doubt::of(DoubtKind::Radians, &warning));
     }
@@ -116,7 +116,7 @@ mod tests {
             AngleOrigin::Even,
             AngleOrigin::Text(text("--angles a.txt")),
             AngleOrigin::Hdf5(text("--hdf5 a.h5")),
-            AngleOrigin::Xrm(text("--projections a.txrm")),
+            AngleOrigin::Input(text("--projections a.txrm")),
         ]
     }
 

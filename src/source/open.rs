@@ -1,5 +1,6 @@
 //! Opening the inputs of a run.
 
+use super::skyscan::{BesideProjections, LogUse, beside};
 use super::xrm::{self, XrmWanted};
 use super::{Binning, Hdf5Input, RawVolume, Stack, StackPaths, Stacks, hdf5};
 use crate::error::Result;
@@ -60,10 +61,21 @@ pub struct OpenRequest<'a> {
     pub binning: usize,
     /// True if angles are read from the file of the data, of HDF5 or `.txrm`.
     pub angles: bool,
+    /// What is taken from a log beside projections, if there is one.
+    pub log: LogUse,
     /// True if shifts of the axis are read from the file of the data, if it has any.
     pub shifts: bool,
     /// Memory in bytes, of which chunks that are decoded or kept may take a part.
     pub memory: u64,
+}
+
+/// Adds to projections what a log beside them says.
+fn with_log(data: Stack, log: LogUse) -> Stacks {
+    if log == LogUse::Nothing {
+        return Stacks::of(data);
+    }
+    let BesideProjections { log, angles, measures, remarks } = beside(&data, log == LogUse::Angles);
+    Stacks { log, angles, measures, ..Stacks::of(remarks.into_iter().fold(data, Stack::with_remark)) }
 }
 
 /// Opens the data and their fields, binned. `data` opens the files of the data, given their path and the flag, unless
@@ -72,12 +84,12 @@ pub struct OpenRequest<'a> {
 /// # Errors
 /// The errors of opening a stack.
 pub fn open(request: OpenRequest, data: impl FnOnce(&str, &str) -> Result<Stack>) -> Result<Stacks> {
-    let OpenRequest { kind, paths, datasets, binning, angles, shifts, memory } = request;
+    let OpenRequest { kind, paths, datasets, binning, angles, log, shifts, memory } = request;
     let mut stacks = match kind {
         InputKind::Sinograms => Stacks::of(data(&paths.data, "--sinograms")?),
         InputKind::Projections => {
             let flag = if RawVolume::looks_like(&paths.data) { "--raw" } else { "--projections" };
-            Stacks::of(data(&paths.data, flag)?)
+            with_log(data(&paths.data, flag)?, log)
         }
         InputKind::Xrm => {
             let flats = paths.flats.is_none();

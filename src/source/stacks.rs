@@ -22,6 +22,8 @@ pub struct Stacks {
     pub shifts: Option<Vec<f64>>,
     /// Distortion of the data and their fields by the optics, if it is corrected.
     pub distortion: Option<DistortionMap>,
+    /// Log beside projections that is used.
+    pub log: Option<PathBuf>,
     /// What the input says of the acquisition, for pixels that are not binned.
     pub measures: ScanMeasures,
     /// Number of bytes that reading the data takes in addition to the values.
@@ -100,6 +102,7 @@ impl Stacks {
             darks: None,
             angles: None,
             shifts: None,
+            log: None,
             distortion,
             measures,
             held,
@@ -137,11 +140,12 @@ impl Stacks {
         Ok(Stacks { distortion: files.map(|files| DistortionMap::open(files)).transpose()?, ..self })
     }
 
-    /// Returns the files of all stacks, and of the distortion.
+    /// Returns the files of all stacks, the log beside them, and the files of the distortion.
     pub fn files(&self) -> impl Iterator<Item = &Path> {
         let stacks = [Some(&self.data), self.flats.as_ref(), self.flats2.as_ref(), self.darks.as_ref()];
         let joined = self.joined.iter().flat_map(|joined| &joined.files);
         let of_stacks = stacks.into_iter().flatten().flat_map(Stack::files).chain(joined);
+        let of_stacks = of_stacks.chain(&self.log);
         of_stacks.chain(self.distortion.iter().flat_map(DistortionMap::files)).map(PathBuf::as_path)
     }
 }

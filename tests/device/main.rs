@@ -23,6 +23,7 @@ mod kernels;
 mod kill;
 mod lamino;
 mod least_squares;
+mod logs;
 mod memory;
 mod outliers;
 mod outputs;

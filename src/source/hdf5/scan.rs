@@ -173,6 +173,7 @@ fn stacks(scan: ScanParts) -> Result<Stacks> {
         darks: field(scan.darks, "--hdf5 darks")?,
         angles: scan.angles.map(|angles| angles.degrees),
         shifts: None,
+        log: None,
         distortion: None,
         measures: scan.measures,
         held: 0,
