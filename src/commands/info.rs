@@ -6,7 +6,9 @@ use crate::memory;
 use crate::numbers::{brief, significant};
 use crate::remark::Remark;
 use crate::sink::{SliceDescription, VolumeDescription, described, described_volume};
-use crate::source::{Hdf5Contents, Hdf5Frames, Hdf5Scan, SampleType, Stack, XrmContents, beside, hdf5, is_xrm_scan, xrm};
+use crate::source::{
+    Hdf5Contents, Hdf5Frames, Hdf5Scan, SampleType, Stack, XrmContents, beside, hdf5, is_xrm_scan, xrm,
+};
 use crate::visible::visible;
 use serde_json::json;
 use std::fmt;

@@ -19,7 +19,8 @@ impl ConeBeam {
     /// one of them is not above 0.
     pub fn new(source: f64, pixel: f64, (width, height): (usize, usize)) -> Option<ConeBeam> {
         let source = source.abs() / pixel;
-        (source.is_finite() && source > 0.0).then_some(ConeBeam { source, half: [width, height].map(|side| side as f64 / 2.0) })
+        (source.is_finite() && source > 0.0)
+            .then_some(ConeBeam { source, half: [width, height].map(|side| side as f64 / 2.0) })
     }
 
     /// Returns the largest distance, in pixels, between where a point of the sample is seen and where a parallel beam
@@ -66,8 +67,7 @@ mod tests {
     fn the_deviation_is_that_of_the_points_of_a_cylinder() {
         for (source, width, height) in [(1e6, 1000, 10), (1e6, 1000, 2000), (54.35e3 / 11.0, 100, 100)] {
             let beam = ConeBeam::new(source, 1.0, (width, height)).unwrap();
-            let (expected, found) =
-                (searched(source, width as f64 / 2.0, height as f64 / 2.0), beam.deviation());
+            let (expected, found) = (searched(source, width as f64 / 2.0, height as f64 / 2.0), beam.deviation());
             assert!((found / expected - 1.0).abs() < 0.02, "{found} {expected}");
         }
         // twice as far away, with pixels of the same size, half as much; in other units the same

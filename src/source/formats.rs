@@ -18,8 +18,9 @@ messages! {
 
 impl Stack {
     /// Opens `spec`: a directory (its `*.tif` and `*.tiff`), a glob, `list FILE` with a path a line, or one TIFF of any
-    /// number of pages; an HDF5 file, with `::/DATASET` if it has several; a directory of Zarr; NumPy; EDF; .xrm or .txrm; or a raw volume
-    /// ([`RAW_FORM`](super::RAW_FORM)). `flag` is used in messages, for example `--sinograms`.
+    /// number of pages; an HDF5 file, with `::/DATASET` if it has several; a directory of Zarr; NumPy; EDF; images of Xradia
+    /// (`.xrm`, `.txrm`); or a raw volume ([`RAW_FORM`](super::RAW_FORM)). `flag` is used in messages, for example
+    /// `--sinograms`.
     ///
     /// # Errors
     /// [`Error::Input`](crate::error::Error::Input) when there are no files, a file is not a TIFF, is damaged or
@@ -44,7 +45,9 @@ impl Stack {
     /// The errors of [`open`](Self::open), and [`Error::Usage`](crate::error::Error::Usage) for formats without a
     /// choice of the order.
     pub fn open_by(spec: &str, flag: &str, memory: u64, by: Option<usize>) -> Result<Stack> {
-        if let (Some(_), Some(format)) = (by, Stack::other_format(spec).filter(|_| !edf::is_edf(spec) && !xrm::is_xrm(spec))) {
+        if let (Some(_), Some(format)) =
+            (by, Stack::other_format(spec).filter(|_| !edf::is_edf(spec) && !xrm::is_xrm(spec)))
+        {
             return Err(OrderByError::OtherFormat { flag: flag.into(), spec: spec.into(), format }.into());
         }
         if let Some((file, dataset)) = hdf5::dataset_path(spec) {

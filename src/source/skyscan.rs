@@ -85,12 +85,16 @@ pub fn beside(data: &Stack, angles: bool) -> BesideProjections {
     if !data.files().iter().all(|file| TIFF.has(file)) {
         return BesideProjections::default();
     }
-    let Some(directory) = data.files().first().and_then(|file| file.parent()) else { return BesideProjections::default() };
+    let Some(directory) = data.files().first().and_then(|file| file.parent()) else {
+        return BesideProjections::default();
+    };
     let mut fitting = Vec::new();
     for path in logs(directory) {
         let name = file_name(&path);
         let found = match text(&path) {
-            Ok(text) => SkyScanLog::parse(&path, &text).and_then(|log| log.map_or(Ok(None), |log| log.check(data).map(Some))),
+            Ok(text) => {
+                SkyScanLog::parse(&path, &text).and_then(|log| log.map_or(Ok(None), |log| log.check(data).map(Some)))
+            }
             Err(error) => Err(format!("{name} cannot be read ({error})")),
         };
         match found {
@@ -117,7 +121,11 @@ pub fn beside(data: &Stack, angles: bool) -> BesideProjections {
     BesideProjections {
         angles: step.map(|step| (0..data.len()).map(|projection| projection as f64 * step).collect()),
         measures: ScanMeasures {
-            pixel_size: log.pixel_um.map(|value| ScanMeasure { value, unit: "um", dataset: "Image Pixel Size (um)".into() }),
+            pixel_size: log.pixel_um.map(|value| ScanMeasure {
+                value,
+                unit: "um",
+                dataset: "Image Pixel Size (um)".into(),
+            }),
             ..ScanMeasures::default()
         },
         log: Some(log.path),
@@ -213,7 +221,10 @@ impl SkyScanLog {
             source_mm: length("Object to Source (mm)")?,
             camera_mm: length("Camera to Source (mm)")?,
             optical_axis: values.number(&name, "Optical Axis (line)", 0.0, 1e9)?,
-            postalignment: values.acquired("Postalignment").or(values.0.get(&in_reconstruction).map(String::as_str)).map(str::to_owned),
+            postalignment: values
+                .acquired("Postalignment")
+                .or(values.0.get(&in_reconstruction).map(String::as_str))
+                .map(str::to_owned),
             flat_field: values.acquired("Flat Field Correction").is_some_and(|value| value.eq_ignore_ascii_case("on")),
             files,
             name,
@@ -263,15 +274,13 @@ impl SkyScanLog {
             Some(_) => taken.push("no angles, as flags give them".to_owned()),
             None => taken.push("no angles, as it has none".to_owned()),
         }
-        taken.extend(self.pixel_um.map(|size| {
-            format!("a pixel size of {size} um (values are per pixel unless --pixel-size is given)")
-        }));
+        taken.extend(
+            self.pixel_um
+                .map(|size| format!("a pixel size of {size} um (values are per pixel unless --pixel-size is given)")),
+        );
         let mut said = format!("{} beside the projections gives {}", self.name, taken.join(" and "));
         if let Some(bins) = &self.postalignment {
-            said += &format!(
-                "; its Postalignment of {} is not used: give --center X or --center auto",
-                excerpt(bins)
-            );
+            said += &format!("; its Postalignment of {} is not used: give --center X or --center auto", excerpt(bins));
         }
         if self.flat_field {
             said += "; its projections were corrected by flat fields (Flat Field Correction=ON)";
@@ -357,7 +366,13 @@ mod tests {
 
     #[test]
     fn logs_of_other_programs_are_none() {
-        for text in ["", "10:31 started\n", "[Acquisition]\nExposure=3\n", "Number of Files=3\n", "[acquisition]\nNumber of Files=\n"] {
+        for text in [
+            "",
+            "10:31 started\n",
+            "[Acquisition]\nExposure=3\n",
+            "Number of Files=3\n",
+            "[acquisition]\nNumber of Files=\n",
+        ] {
             assert_eq!(parsed("a.log", text), Ok(None), "{text}");
         }
     }
@@ -366,7 +381,11 @@ mod tests {
     fn names_are_a_prefix_and_a_number() {
         let log = |prefix: &str, digits| SkyScanLog { prefix: prefix.into(), digits, ..SkyScanLog::default() };
         let named = |prefix, digits, file: &str| log(prefix, digits).names(Path::new(file));
-        assert!(named("14~01", Some(8), "x/14~0100000003.tif") && named("a", None, "a0003.tif") && named("a", None, "a.tif"));
+        assert!(
+            named("14~01", Some(8), "x/14~0100000003.tif")
+                && named("a", None, "a0003.tif")
+                && named("a", None, "a.tif")
+        );
         assert!(named("a", Some(4), "a.tif") && named("a", Some(4), "a0003.TIF"));
         assert!(!named("mouse", Some(4), "mouse10003.tif") && named("mouse1", Some(4), "mouse10003.tif"));
         assert!(!named("a", None, "a_rec0003.tif") && !named("b", None, "a0003.tif") && !named("a", None, "a_spr.tif"));

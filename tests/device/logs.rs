@@ -35,9 +35,14 @@ fn angles_and_pixels_are_those_of_the_log() {
     assert_eq!(lab.read("by-log"), expected);
     // a glob and a list find it as well, and flags take its place
     assert_eq!(lab.slices("--projections proj/p_*.tif", "by-glob"), expected);
-    for (flags, output) in [("--overall-angle 180", "overall"), ("--start-angle 3", "start"), ("--angles a.txt", "angles")] {
+    for (flags, output) in
+        [("--overall-angle 180", "overall"), ("--start-angle 3", "start"), ("--angles a.txt", "angles")]
+    {
         let (_, err) = lab.ok(&format!("reconstruct --projections proj {flags} --output {output}-log"));
-        assert!(err.contains("p_.log beside the projections gives no angles, as flags give them and a pixel size"), "{err}");
+        assert!(
+            err.contains("p_.log beside the projections gives no angles, as flags give them and a pixel size"),
+            "{err}"
+        );
         let same = lab.slices(&format!("--projections bare {flags}"), output);
         assert_eq!(lab.read(&format!("{output}-log")), same);
     }
@@ -82,12 +87,28 @@ fn logs_of_other_scans_are_not_used() {
         assert_eq!(lab.read("slices"), expected, "{words:?}");
         fs::rename(lab.path("proj").join(name), lab.path("proj/p_.log")).unwrap();
     };
-    says(&LOG.replace("Prefix=p_", "Prefix=q"), "p_.log", &["note: p_.log is of another scan, whose files are named q and a number"]);
+    says(
+        &LOG.replace("Prefix=p_", "Prefix=q"),
+        "p_.log",
+        &["note: p_.log is of another scan, whose files are named q and a number"],
+    );
     says(&LOG.replace("Filename Prefix=p_\n", ""), "other.log", &["other.log is of another scan", "and is not used"]);
-    says(&LOG.replace("Files=16", "Files=17"), "p_.log", &["note: p_.log is of 17 files, but there are 16, and is not used"]);
-    says(&LOG.replace("Rows=3", "Rows=4"), "p_.log", &["projections with 32x4 pixels, but these have 32x3, and is not used"]);
+    says(
+        &LOG.replace("Files=16", "Files=17"),
+        "p_.log",
+        &["note: p_.log is of 17 files, but there are 16, and is not used"],
+    );
+    says(
+        &LOG.replace("Rows=3", "Rows=4"),
+        "p_.log",
+        &["projections with 32x4 pixels, but these have 32x3, and is not used"],
+    );
     says(&LOG.replace("Length=4", "Length=8"), "p_.log", &["note: p_.log is of another scan"]);
-    says(&LOG.replace("=11.5", "=x"), "p_.log", &["note: p_.log has Rotation Step (deg) = x, which cannot be, and is not used"]);
+    says(
+        &LOG.replace("=11.5", "=x"),
+        "p_.log",
+        &["note: p_.log has Rotation Step (deg) = x, which cannot be, and is not used"],
+    );
     says("12:00 the run began\n", "p_.log", &[]);
     // two that fit, none of which is named like the files
     let lab = self::lab();
@@ -105,10 +126,14 @@ fn logs_of_other_scans_are_not_used() {
 #[test]
 fn cones_are_doubts() {
     let lab = lab();
-    lab.text("proj/p_.log", &LOG.replace("Pixel Size (um)=2.5", "Pixel Size (um)=250").replace("Source (mm)=400", "Source (mm)=40"));
+    lab.text(
+        "proj/p_.log",
+        &LOG.replace("Pixel Size (um)=2.5", "Pixel Size (um)=250").replace("Source (mm)=400", "Source (mm)=40"),
+    );
     let (_, err) = lab.ok("reconstruct --projections proj --output slices --report r.json");
     // 16 bins on either side of the axis: 16 * 8 / (40 mm / 250 um)
-    for word in ["warning: p_.log: the beam is a cone", "40 mm", "600 mm", "250 um", "11.42 x ", "0.8 pixels", "NRecon"] {
+    for word in ["warning: p_.log: the beam is a cone", "40 mm", "600 mm", "250 um", "11.42 x ", "0.8 pixels", "NRecon"]
+    {
         assert!(err.contains(word), "no `{word}` in\n{err}");
     }
     let report: Value = serde_json::from_str(&lab.read_text("r.json")).unwrap();

@@ -44,7 +44,10 @@ fn slices_are_those_of_the_same_data_as_tiff() {
     assert_eq!(lab.bytes("alone"), lab.bytes("xrm"));
     // read in parts, on the host and on the device, and binned
     lab.profile_with_steps("host.toml", "rows = \"host\"");
-    assert_eq!(lab.slices("scan.txrm --slices-per-pass 1 --rows 1..3 --profile host.toml", "parts").pages, expected.pages[1..]);
+    assert_eq!(
+        lab.slices("scan.txrm --slices-per-pass 1 --rows 1..3 --profile host.toml", "parts").pages,
+        expected.pages[1..]
+    );
     let binned = lab.slices("--projections p --flats f --angles a.txt --binning 2", "tiff-binned");
     assert_eq!(lab.slices("scan.txrm --binning 2", "binned"), binned);
 
@@ -99,9 +102,13 @@ fn a_run_says_what_it_takes_from_the_file() {
         assert!(err.lines().any(|said| said == line), "`{line}` is not in\n{err}");
     }
     assert!(err.contains("warning: scan.txrm: Alignment/Y-Shifts moves projections by up to 3.75 rows"), "{err}");
-    assert!(err.contains("warning: scan.txrm: projections were exposed for 2 s and the reference image for 1 s"), "{err}");
+    assert!(
+        err.contains("warning: scan.txrm: projections were exposed for 2 s and the reference image for 1 s"),
+        "{err}"
+    );
     let report: Value = serde_json::from_str(&lab.read_text("r.json")).unwrap();
-    let doubts: Vec<_> = report["doubts"].as_array().unwrap().iter().filter_map(|doubt| doubt["name"].as_str()).collect();
+    let doubts: Vec<_> =
+        report["doubts"].as_array().unwrap().iter().filter_map(|doubt| doubt["name"].as_str()).collect();
     assert!(doubts.contains(&"row-shifts") && doubts.contains(&"exposure"), "{doubts:?}");
     let record: toml::Table = lab.read_text("out.h5.d/fbp-run.toml").parse().unwrap();
     assert_eq!(record["facts"]["scan"]["shifts"].as_array().unwrap()[0].as_float(), Some(-1.5));
@@ -220,6 +227,7 @@ fn scans_that_cannot_be_reconstructed() {
     lab.fails("reconstruct plain.txrm --watch 1s --output out", 2, &["--watch", "plain.txrm", "XRM"]);
     lab.fails("reconstruct missing.txrm --output out", 3, &["missing.txrm"]);
     // two scans one above the other
-    let (_, err) = lab.ok("reconstruct --projections {part}.txrm --stack plain plain2 --z-step 3 --output no --dry-run");
+    let (_, err) =
+        lab.ok("reconstruct --projections {part}.txrm --stack plain plain2 --z-step 3 --output no --dry-run");
     assert!(err.contains("part"), "{err}");
 }

@@ -53,12 +53,12 @@ messages! {
             "{name}: the shift of projection {projection} is {shift} pixels, not within {most} of 0"; "copy the file again",
         UnknownCone =>
             "was taken with a cone beam (ImageInfo/XrayGeometry = 1) from an unknown distance, as \
-             ImageInfo/StoRADistance or ImageInfo/PixelSize is missing or 0; fbp reconstructs parallel beams";
+             ImageInfo/StoRADistance or ImageInfo/PixelSize is missing or 0, but fbp reconstructs parallel beams";
             "use a program for cone beams, such as that of the microscope, CIL or ASTRA",
         Cone { source_mm: f64, detector: String, pixel_um: f64, opening: String, pixels: f64 } =>
             "was taken with a cone beam: its source is {source_mm} mm from the rotation axis (ImageInfo/StoRADistance), \
              its detector {detector}, and pixels of {pixel_um} um on the axis open the beam by {opening}, so that rays are \
-             up to {pixels:.1} pixels from parallel ones; fbp reconstructs parallel beams";
+             up to {pixels:.1} pixels from parallel ones, but fbp reconstructs parallel beams";
             "use a program for cone beams, such as that of the microscope, CIL or ASTRA",
     }
 }

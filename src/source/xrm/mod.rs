@@ -8,5 +8,5 @@ mod scan;
 
 pub use details::XrmDetails;
 pub(super) use images::{is_xrm, open};
-pub(super) use scan::{XrmWanted, scan};
 pub use scan::{XrmContents, contents, is_xrm_scan, measures};
+pub(super) use scan::{XrmWanted, scan};

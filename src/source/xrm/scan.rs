@@ -91,10 +91,9 @@ impl Found {
         let (most, warning) = details.row_shift(file)?;
         match doubt(DoubtKind::RowShifts, warning) {
             Some(doubt) => remarks.push(doubt),
-            None if most > 0.0 => remarks.push(Remark::note(format!(
-                "{file}: {Y_SHIFTS}, at most {} rows, is not applied",
-                brief(most)
-            ))),
+            None if most > 0.0 => {
+                remarks.push(Remark::note(format!("{file}: {Y_SHIFTS}, at most {} rows, is not applied", brief(most))))
+            }
             None => {}
         }
         remarks.extend(details.pixel_size_um.map(|size| {
@@ -107,9 +106,8 @@ impl Found {
 }
 
 fn measures_of(details: &XrmDetails) -> ScanMeasures {
-    let measure = |value: Option<f64>, unit, name: &str| {
-        value.map(|value| ScanMeasure { value, unit, dataset: name.to_owned() })
-    };
+    let measure =
+        |value: Option<f64>, unit, name: &str| value.map(|value| ScanMeasure { value, unit, dataset: name.to_owned() });
     ScanMeasures {
         energy: measure(details.energy_kev(), "keV", "ImageInfo/Energy"),
         distance: measure(details.axis_to_detector_mm, "mm", "ImageInfo/DtoRADistance"),
