@@ -57,6 +57,7 @@ fn slices_are_those_of_the_same_data_as_tiff() {
         ("--angles other.txt", "--flats f --angles other.txt"),
         ("--flats g.xrm", "--flats g --angles a.txt"),
         ("--flats g --darks d", "--flats g --darks d --angles a.txt"),
+        ("--darks d", "--flats f --darks d --angles a.txt"),
     ] {
         lab.numbers("other.txt", &SMALL.angles());
         lab.page("g/g.tif", SMALL.width, &vec![5e4; SMALL.width * SMALL.slices]);
