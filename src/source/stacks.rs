@@ -1,6 +1,6 @@
 //! The stacks of a run.
 
-use super::{Binning, DistortionMap, Hdf5Measures, Stack, StackPaths};
+use super::{Binning, DistortionMap, ScanMeasures, Stack, StackPaths};
 use crate::error::Result;
 use serde::{Deserialize, Serialize};
 use std::fmt;
@@ -18,10 +18,14 @@ pub struct Stacks {
     pub darks: Option<Stack>,
     /// Angle of every projection in degrees, if the input contains angles and they are used.
     pub angles: Option<Vec<f64>>,
+    /// Shift of the axis in every projection, in bins of the detector, if the input contains shifts and they are used.
+    pub shifts: Option<Vec<f64>>,
     /// Distortion of the data and their fields by the optics, if it is corrected.
     pub distortion: Option<DistortionMap>,
+    /// Log beside projections that is used.
+    pub log: Option<PathBuf>,
     /// What the input says of the acquisition, for pixels that are not binned.
-    pub measures: Hdf5Measures,
+    pub measures: ScanMeasures,
     /// Number of bytes that reading the data takes in addition to the values.
     pub held: u64,
     /// Parts of which the data were joined, if they were: then the data are transmissions, corrected by the fields of each
@@ -90,8 +94,20 @@ impl Stacks {
     /// Creates stacks of data without fields.
     pub fn of(data: Stack) -> Stacks {
         let held = data.held();
-        let (measures, distortion, joined) = (Hdf5Measures::default(), None, None);
-        Stacks { data, flats: None, flats2: None, darks: None, angles: None, distortion, measures, held, joined }
+        let (measures, distortion, joined) = (ScanMeasures::default(), None, None);
+        Stacks {
+            data,
+            flats: None,
+            flats2: None,
+            darks: None,
+            angles: None,
+            shifts: None,
+            log: None,
+            distortion,
+            measures,
+            held,
+            joined,
+        }
     }
 
     /// Bins the pixels of all stacks.
@@ -109,6 +125,12 @@ impl Stacks {
         })
     }
 
+    /// Returns the smallest and the largest shift of the axis that the input contains, if it does.
+    pub fn shift_range(&self) -> Option<(f64, f64)> {
+        let shifts = self.shifts.as_ref()?.iter().copied();
+        shifts.clone().reduce(f64::min).zip(shifts.reduce(f64::max))
+    }
+
     /// Adds the distortion that the files say, if there are any.
     ///
     /// # Errors
@@ -118,11 +140,12 @@ impl Stacks {
         Ok(Stacks { distortion: files.map(|files| DistortionMap::open(files)).transpose()?, ..self })
     }
 
-    /// Returns the files of all stacks, and of the distortion.
+    /// Returns the files of all stacks, the log beside them, and the files of the distortion.
     pub fn files(&self) -> impl Iterator<Item = &Path> {
         let stacks = [Some(&self.data), self.flats.as_ref(), self.flats2.as_ref(), self.darks.as_ref()];
         let joined = self.joined.iter().flat_map(|joined| &joined.files);
         let of_stacks = stacks.into_iter().flatten().flat_map(Stack::files).chain(joined);
+        let of_stacks = of_stacks.chain(&self.log);
         of_stacks.chain(self.distortion.iter().flat_map(DistortionMap::files)).map(PathBuf::as_path)
     }
 }
