@@ -16,19 +16,18 @@ mod encoding;
 mod extension;
 mod files;
 mod fits;
-mod hardening;
 mod histogram;
 mod image_filter;
 mod lamino;
 mod low_frequencies;
 mod median;
-mod minus_log;
 mod outliers;
 mod polynomials;
 mod program_target;
 mod rotation;
 mod row_blocks;
 mod row_correction;
+mod row_functions;
 mod row_operation;
 mod samples;
 mod sinograms;
@@ -45,17 +44,16 @@ pub use device_rows::{DeviceRows, ImagePart};
 pub use encoding::{EncodedSample, EncodedSlices, SliceEncoder};
 pub use extension::RowExtender;
 pub use fits::SmoothedFits;
-pub use hardening::{HARDENING_FACTORS, HardeningPolynomial};
 pub use histogram::{SliceCounter, SliceCounts};
 pub use image_filter::ImageFilter;
 pub use lamino::{LaminoForm, LaminoProjector, LaminoRows, generate_lamino};
 pub use low_frequencies::LowFrequencies;
-pub use minus_log::LineIntegrals;
 pub use outliers::{DetectorRows, OutlierForm, OutlierRemover, OutlierRows};
 pub use polynomials::{AddedProfiles, ColumnProducts};
 pub use program_target::ProgramTarget;
 pub use row_blocks::{ImageFilterForm, ImageSteps, RotationForm, RowBlocks};
 pub use row_correction::{AirCorrection, DetectorBatch, FieldImages, ProjectionState, RowCorrection, RowCounts};
+pub use row_functions::{HARDENING_FACTORS, HardeningPolynomial, LineIntegrals};
 pub use row_operation::{BatchRows, RowKernel, RowOperation};
 pub use samples::{PieceSize, SampleOrder};
 pub use sinograms::{DeviceValues, SinogramBatch, SinogramShape};
@@ -88,8 +86,7 @@ macro_rules! operations {
 operations! {
     binning,
     correction,
-    minus_log,
-    hardening,
+    row_functions,
     rotation,
     image_filter,
     outliers,

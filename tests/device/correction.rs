@@ -3,8 +3,8 @@
 use crate::support::cli::Lab;
 use fbp::device::{Session, enumerate};
 use fbp::operations::{
-    AirCorrection, BlockCorrector, BlockShape, DetectorBatch, DeviceRows, FieldImages, LineIntegrals, ProjectionState,
-    RowBlocks, RowCorrection, RowCounts, RowOperation, SampleOrder,
+    AirCorrection, BatchRows, BlockCorrector, BlockShape, DetectorBatch, DeviceRows, FieldImages, HardeningPolynomial,
+    LineIntegrals, ProjectionState, RowBlocks, RowCorrection, RowCounts, RowOperation, SampleOrder,
 };
 use fbp::source::{SampleType, StoredRows, StoredSamples};
 use half::f16;
@@ -293,6 +293,64 @@ fn what_does_not_fit_is_refused() {
     assert!(new(&RowCorrection { after: twice, ..correction.clone() }, samples).is_err(), "-log of line integrals");
     let fields = Some(FieldImages { flat: &scan.flat, flat2: None, dark: &scan.dark[1..] });
     assert!(new(&RowCorrection { fields, ..correction }, samples).is_err(), "fields of two sizes");
+}
+
+/// -log and a polynomial of some rows within a buffer, counted from a later place on: the values of their definitions, what
+/// has no result in the counts of its row, and nothing else touched.
+#[test]
+fn functions_of_rows_count_from_any_place() {
+    let session = session();
+    let (rows, counted, place, first) = (4, 1..3, 5, 11);
+    let (length, counts) = (PROJECTIONS * BINS, [7u32; 4 * 8]);
+    let stride = length + 9;
+    let at = |row: usize, p: usize, bin: usize| first + row * stride + p * BINS + bin;
+    let mut rng = ChaCha8Rng::seed_from_u64(8);
+    let mut before: Vec<f32> = (0..first + rows * stride).map(|_| rng.random_range(0.02..2.5)).collect();
+    // what neither function has a result for
+    for (row, p, bin) in [(0, 0, 0), (1, 3, 76), (2, 0, 0), (2, 12, 64), (2, 12, 76), (3, 1, 5)] {
+        before[at(row, p, bin)] = -40.0;
+    }
+    let minus_log = |value: f64| (-value.max(1e-6).ln(), value <= 0.0);
+    let factors = [0.1, -0.02, 0.0, 0.003, 0.0, 0.0, 0.0, 1e-4];
+    let polynomial = |p: f64| {
+        let value = factors.iter().zip(2..).fold(p, |sum, (&factor, power)| sum + f64::from(factor) * p.powi(power));
+        if value.abs() <= 1e6 { (value, false) } else { (0.0, true) }
+    };
+    let hardening = HardeningPolynomial { factors, largest: 1e6 };
+    let functions: [(&dyn RowOperation, usize, &dyn Fn(f64) -> (f64, bool)); 2] =
+        [(&LineIntegrals, 2, &minus_log), (&hardening, 1, &polynomial)];
+    for (operation, column, definition) in functions {
+        let mut values: Buffer<f32> = session.buffer(before.len(), CL_MEM_READ_WRITE, "rows").unwrap();
+        session.upload(&mut values, 0, &before, "rows").unwrap();
+        let mut replaced: Buffer<[u32; 4]> = session.buffer(8, CL_MEM_READ_WRITE, "counts").unwrap();
+        session.upload(&mut replaced, 0, bytemuck::cast_slice(&counts), "counts").unwrap();
+        let run = |place: usize| {
+            let values = DeviceRows { values: &values, first, stride };
+            let (counted, counts) = (counted.clone(), &replaced);
+            let of = BatchRows { values, rows, projections: PROJECTIONS, bins: BINS, counted, place, counts };
+            operation.build(&session).unwrap().run(&session, &of)
+        };
+        assert!(run(7).is_err(), "past the counts");
+        session.wait_for_upload(&run(place).unwrap()).unwrap();
+        let (mut got, mut after) = (vec![0f32; before.len()], vec![[0u32; 4]; 8]);
+        session.read_uploaded(&values, &mut got, "rows").unwrap();
+        session.read_uploaded(&replaced, &mut after, "counts").unwrap();
+        let mut want = vec![[7u32; 4]; 8];
+        let mut wanted: Vec<f64> = before.iter().map(|&value| value.into()).collect();
+        for row in 0..rows {
+            for value in &mut wanted[at(row, 0, 0)..][..length] {
+                let (result, is_doubtful) = definition(*value);
+                *value = result;
+                if counted.contains(&row) {
+                    want[place + row - counted.start][column] += u32::from(is_doubtful);
+                }
+            }
+        }
+        for (i, (&got, want)) in got.iter().zip(&wanted).enumerate() {
+            assert!((f64::from(got) - want).abs() < 2e-6 * want.abs().max(1.0), "{operation:?} at {i}: {got}, {want}");
+        }
+        assert_eq!(after, want, "{operation:?}");
+    }
 }
 
 /// A filter of 1.4 pixels.
