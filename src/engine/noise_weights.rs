@@ -1,10 +1,10 @@
 //! Weights of projections in least squares by their noise.
 
 use super::corrected_rows::corrected_rows;
-use super::source::Source;
+use super::source::{Source, weighs_by_noise};
 use crate::error::Result;
 use crate::job::Job;
-use crate::least_squares::{LeastSquares, ProjectionWeights, noise_along};
+use crate::least_squares::noise_along;
 use crate::numbers::brief;
 use crate::report::Reporter;
 
@@ -17,12 +17,20 @@ const LEAST: f64 = 0.01;
 /// # Errors
 /// Errors of reading, and of the device.
 pub fn with_noise_weights(source: Source, job: &Job, reporter: &Reporter) -> Result<Source> {
-    if !matches!(job.recipe.solver, Some(LeastSquares { weights: ProjectionWeights::Noise, .. })) {
-        return Ok(source);
+    match weighs_by_noise(job) {
+        true => noise_weights(&source, job, reporter).map(|weights| source.weighted(weights)),
+        false => Ok(source),
     }
+}
+
+/// Returns the weights of all projections of the stack by their noise in some rows; 1 for those that are not used.
+///
+/// # Errors
+/// As of [`with_noise_weights`].
+pub(super) fn noise_weights(source: &Source, job: &Job, reporter: &Reporter) -> Result<Vec<f64>> {
     reporter.stage("measuring the noise of projections");
     let (bins, used) = (source.stack().width(), source.scan.used.clone());
-    let sinograms = corrected_rows(&source, job, &source.sampled_rows(), reporter)?;
+    let sinograms = corrected_rows(source, job, &source.sampled_rows(), reporter)?;
     source.forget_block();
     let of_projection = |p: usize| -> f64 {
         let rows: Vec<f32> =
@@ -45,5 +53,5 @@ pub fn with_noise_weights(source: Source, job: &Job, reporter: &Reporter) -> Res
             weights[p] = (noise / middle).max(LEAST).powi(-2);
         }
     }
-    Ok(source.weighted(weights))
+    Ok(weights)
 }

@@ -7,9 +7,9 @@
 use super::chunks::{Engine, Setup, no_buffer};
 use super::devices::host_budget;
 use super::finish::Finish;
-use super::noise_weights::with_noise_weights;
+use super::noise_weights::noise_weights;
 use super::prepare::{Prepared, open_device};
-use super::source::Source;
+use super::source::{Source, weighs_by_noise};
 use crate::device::{self, FoundDevice};
 use crate::error::{Error, Result};
 use crate::geometry::Lamino;
@@ -58,8 +58,8 @@ pub fn row_slices(
     let devices = device::find(&job.execution.devices)?;
     let found = devices.first().ok_or_else(|| Error::Internal("there is no device".into()))?;
     let memory = job.execution.host_memory() / KEPT;
-    let mut bench =
-        TrialBench { jobs, source, row, found, reporter, rows: SeenRows::new(memory), ready: None, passes: 0 };
+    let (rows, noise) = (SeenRows::new(memory), Vec::new());
+    let mut bench = TrialBench { jobs, source, row, found, reporter, rows, noise, ready: None, passes: 0 };
     let mut left: Vec<usize> = (0..jobs.len()).collect();
     let mut next = first;
     while !left.is_empty() {
@@ -140,6 +140,8 @@ struct TrialBench<'a> {
     found: &'a FoundDevice,
     reporter: &'a Reporter,
     rows: SeenRows,
+    /// Weights of projections by their noise.
+    noise: Vec<(SeenBy, Vec<f64>)>,
     ready: Option<(PlannedFor, Prepared)>,
     passes: usize,
 }
@@ -191,9 +193,22 @@ impl TrialBench<'_> {
         Ok(finished)
     }
 
-    /// Returns the source of a job, for the row alone.
-    fn source_of(&self, job: &Job) -> Result<Source> {
-        let mut source = with_noise_weights(self.source.as_of(job)?, job, &Reporter::silent())?;
+    /// Returns the source of a job, for the row alone. Noise is measured in the rows of a run, once for all jobs that correct
+    /// their rows alike.
+    fn source_of(&mut self, job: &Job) -> Result<Source> {
+        let mut source = self.source.as_of(job)?;
+        if weighs_by_noise(job) {
+            let seen = SeenBy::host(&job.recipe, &source);
+            let weights = match self.noise.iter().find(|(known, _)| *known == seen) {
+                Some((_, weights)) => weights.clone(),
+                None => {
+                    let weights = noise_weights(&source, job, &Reporter::silent())?;
+                    self.noise.push((seen, weights.clone()));
+                    weights
+                }
+            };
+            source = source.weighted(weights);
+        }
         (source.scan.slices, source.scan.run_slices) = (vec![self.row], vec![self.row]);
         Ok(source)
     }
@@ -217,6 +232,14 @@ struct SeenBy {
     steps: Steps,
     used: Vec<usize>,
     on_device: bool,
+}
+
+impl SeenBy {
+    /// Rows of a source that the host corrects up to the steps on sinograms.
+    fn host(recipe: &Recipe, source: &Source) -> SeenBy {
+        let (input, used) = (recipe.input.clone(), source.scan.used.clone());
+        SeenBy { input, steps: recipe.steps.on_rows(), used, on_device: false }
+    }
 }
 
 /// Corrected rows, with and without their stripes, as many as there is memory for.
@@ -243,8 +266,7 @@ impl SeenRows {
         let by_host = engine.wants.steps.sinograms == StepBackend::Host;
         let mut rows = Vec::with_capacity(sources.len());
         for (source, recipe) in sources.iter().zip(recipes) {
-            let (input, used, on_device) = (recipe.input.clone(), source.scan.used.clone(), engine.rows.is_some());
-            let seen = SeenBy { input, steps: recipe.steps.on_rows(), used, on_device };
+            let seen = SeenBy { on_device: engine.rows.is_some(), ..SeenBy::host(recipe, source) };
             let wanted = SeenBy { steps: if by_host { &recipe.steps } else { &seen.steps }.clone(), ..seen.clone() };
             match self.known(&wanted) {
                 Some(values) => rows.push((values, None)),

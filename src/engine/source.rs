@@ -4,11 +4,13 @@ use super::errors::WaitError;
 use super::levels;
 use crate::digest::PartsDigest;
 use crate::error::Result;
+use crate::execution::Files;
 use crate::feed::{HostFeed, ScanRows};
 use crate::files::read_numbers;
 use crate::geometry::{parse_angles, parse_numbers};
 use crate::job::Job;
 use crate::kernel::StepBackends;
+use crate::least_squares::{LeastSquares, ProjectionWeights};
 use crate::numbers::brief;
 use crate::operations::RowCorrection;
 use crate::plan::{HeldByHost, SampleShape, Scan, StackShape};
@@ -35,9 +37,26 @@ const KEPT: u64 = 4;
 /// # Errors
 /// [`Error::Input`](crate::error::Error::Input) that names the flag and the file.
 pub fn projection_weights(job: &Job, cancelled: &AtomicBool) -> Result<Option<Vec<f64>>> {
-    let Some(file) = &job.execution.files.weights else { return Ok(None) };
-    let text = read_numbers(file, "--weights", cancelled)?;
-    parse_numbers(&text, &format!("--weights {}", file.shown())).map(Some)
+    numbers_of(job.execution.files.weights.as_deref(), "--weights", cancelled)
+}
+
+/// Returns the numbers in a text file that a flag names, if it names one.
+fn numbers_of(file: Option<&Path>, flag: &str, cancelled: &AtomicBool) -> Result<Option<Vec<f64>>> {
+    let Some(file) = file else { return Ok(None) };
+    let text = read_numbers(file, flag, cancelled)?;
+    parse_numbers(&text, &format!("{flag} {}", file.shown())).map(Some)
+}
+
+/// Returns the angles in the file that a job names, with a note about their unit, if it names one.
+fn angles_of(files: &Files, cancelled: &AtomicBool) -> Result<Option<(Vec<f64>, Option<String>)>> {
+    let Some(file) = &files.angles else { return Ok(None) };
+    let text = read_numbers(file, "--angles", cancelled)?;
+    parse_angles(&text, &format!("--angles {}", file.shown())).map(Some)
+}
+
+/// Reports whether a job asks for weights of projections by their noise.
+pub(super) fn weighs_by_noise(job: &Job) -> bool {
+    matches!(job.recipe.solver, Some(LeastSquares { weights: ProjectionWeights::Noise, .. }))
 }
 
 /// The stack of a job, its correction, and the scan that it holds.
@@ -50,6 +69,8 @@ pub struct Source {
     pub preparation: Arc<Preparation>,
     sinograms: bool,
     shape: StackShape,
+    /// The job's text files, of which the shape has the contents.
+    texts: Files,
     /// Weights that were found for the projections of the stack.
     noise_weights: Option<Arc<[f64]>>,
     pub scan: Scan,
@@ -70,22 +91,11 @@ impl Source {
     /// Opens the input when it has arrived, reads the text files beside it, and checks that everything fits together.
     pub fn open(job: &Job, reporter: &Reporter, cancelled: &AtomicBool) -> Result<Source> {
         let sinograms = job.recipe.input.is_sinograms();
-        let text = |path: &Path, flag: &str| -> Result<(String, String)> {
-            Ok((read_numbers(path, flag, cancelled)?, format!("{flag} {}", path.shown())))
-        };
-        let numbers = |path: &Path, flag: &str| -> Result<Vec<f64>> {
-            let (text, what) = text(path, flag)?;
-            parse_numbers(&text, &what)
-        };
-        let angles = match &job.execution.files.angles {
-            Some(file) => {
-                let (text, what) = text(file, "--angles")?;
-                let (angles, note) = parse_angles(&text, &what)?;
-                note.iter().for_each(|note| reporter.note(&format!("note: {note}")));
-                Some(angles)
-            }
-            None => None,
-        };
+        let files = &job.execution.files;
+        let angles = angles_of(files, cancelled)?.map(|(angles, note)| {
+            note.iter().for_each(|note| reporter.note(&format!("note: {note}")));
+            angles
+        });
         let request = job.open_request(job.recipe.scan.angles.is_input());
         let order_by = request.paths.order_by;
         let mut stacks = stitch::open(job.stitch_request(request), |path, flag| match job.execution.watch {
@@ -97,8 +107,7 @@ impl Source {
             }
         })?;
         stacks.angles = angles.or(stacks.angles.take());
-        let shifts =
-            job.execution.files.center_shifts.as_deref().map(|file| numbers(file, "--center-shifts")).transpose()?;
+        let shifts = numbers_of(files.center_shifts.as_deref(), "--center-shifts", cancelled)?;
         let weights = projection_weights(job, cancelled)?;
         Source::of(job, stacks, [shifts, weights], reporter)
     }
@@ -155,9 +164,9 @@ impl Source {
         preparation.expect_light(&scan.run_slices)?;
         let files = stacks.files().map(Path::to_owned).collect();
         let (steps, field_mode, host) = (job.recipe.steps.clone(), job.recipe.input.field_mode, HostFeed::default());
-        let (stacks, preparation) = (Arc::new(stacks), Arc::new(preparation));
+        let (stacks, preparation, texts) = (Arc::new(stacks), Arc::new(preparation), job.execution.files.clone());
         let noise_weights = None;
-        Ok(Source { stacks, files, steps, field_mode, preparation, sinograms, shape, noise_weights, scan, host }
+        Ok(Source { stacks, files, steps, field_mode, preparation, sinograms, shape, texts, noise_weights, scan, host }
             .sized())
     }
 
@@ -200,10 +209,29 @@ impl Source {
     /// # Errors
     /// As of [`Scan::new`].
     pub fn check(&self, job: &Job) -> Result<()> {
-        Scan::new(job, &self.shape).map(drop)
+        Scan::new(job, &self.shape_of(job)?).map(drop)
     }
 
-    /// Returns the same data for another job, which differs in its axis, its steps, or the projections that it uses.
+    /// Returns the shape of the stack with the contents of a job's text files; those of this source are not read again.
+    fn shape_of(&self, job: &Job) -> Result<StackShape> {
+        let (of, known, unstopped) = (&job.execution.files, &self.texts, AtomicBool::new(false));
+        let mut shape = self.shape.clone();
+        // without a file, the angles are those of the data
+        if of.angles != known.angles && of.angles.is_some() {
+            shape.angles = angles_of(of, &unstopped)?.map(|(angles, _)| angles);
+        }
+        if of.center_shifts != known.center_shifts {
+            let shifts = numbers_of(of.center_shifts.as_deref(), "--center-shifts", &unstopped)?;
+            shape.shifts = shifts.or_else(|| self.stacks.shifts.clone());
+        }
+        if of.weights != known.weights {
+            shape.weights = projection_weights(job, &unstopped)?;
+        }
+        Ok(shape)
+    }
+
+    /// Returns the same data for another job, which differs in its axis, its angles, its steps, its method, or the projections
+    /// that it uses and their weights.
     pub fn as_of(&self, job: &Job) -> Result<Source> {
         self.made_for(job, false)
     }
@@ -218,7 +246,8 @@ impl Source {
     }
 
     fn made_for(&self, job: &Job, part: bool) -> Result<Source> {
-        let mut scan = Scan::new(job, &self.shape)?;
+        let shape = self.shape_of(job)?;
+        let mut scan = Scan::new(job, &shape)?;
         // what was said is not said again
         scan.remarks.retain(|remark| !self.scan.remarks.contains(remark));
         let (steps, field_mode) = (job.recipe.steps.clone(), job.recipe.input.field_mode);
@@ -226,13 +255,14 @@ impl Source {
             true => Arc::clone(&self.preparation),
             false => Arc::new(prepare(Some(self), &job.recipe, &self.stacks, &scan)?),
         };
-        let (stacks, files, shape) = (Arc::clone(&self.stacks), Arc::clone(&self.files), self.shape.clone());
-        let (sinograms, host, noise_weights) = (self.sinograms, HostFeed::default(), self.noise_weights.clone());
+        let (stacks, files, texts) = (Arc::clone(&self.stacks), Arc::clone(&self.files), job.execution.files.clone());
+        let noise_weights = self.noise_weights.clone().filter(|_| weighs_by_noise(job));
+        let (sinograms, host) = (self.sinograms, HostFeed::default());
         let scan = match &noise_weights {
             Some(weights) => scan.weighted(weights),
             None => scan,
         };
-        Ok(Source { stacks, files, steps, field_mode, preparation, sinograms, shape, noise_weights, scan, host }
+        Ok(Source { stacks, files, steps, field_mode, preparation, sinograms, shape, texts, noise_weights, scan, host }
             .sized())
     }
 

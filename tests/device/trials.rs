@@ -89,6 +89,57 @@ fn what_is_corrected_anew_is_not_read_anew() {
     assert!(said.contains("row corrected 2 times, 2 passes"), "{said}");
 }
 
+/// Weights, shifts and angles from text files, and weights by noise.
+#[test]
+fn text_files_can_be_varied() {
+    let lab = Lab::new();
+    let input = counts(&lab);
+    let numbers = |file: &str, value: &dyn Fn(usize) -> f64| {
+        lab.numbers(file, &(0..30).map(value).collect::<Vec<_>>());
+    };
+    numbers("late.txt", &|p| if p < 15 { 0.2 } else { 1.0 });
+    numbers("a+b.txt", &|p| 1.0 + p as f64);
+    numbers("even.txt", &|p| 6.0 * p as f64);
+    numbers("uneven.txt", &|p| 6.0 * p as f64 + (p % 3) as f64);
+    numbers("bent.txt", &|p| 0.05 * p as f64);
+    lab.numbers("few.txt", &[1.0; 29]);
+    let tv = format!("{input} --device cpu --method tv --iterations 5");
+    compare(&lab, &format!("{tv} --rows 4..5 --vary weights=none,noise,late.txt"), "weights", 3);
+    compare(
+        &lab,
+        &format!("{input} --device cpu --vary center-shifts=none,bent.txt --vary mode=precise,fast"),
+        "bent",
+        4,
+    );
+    compare(&lab, &format!("{input} --device cpu --vary angles=even.txt,uneven.txt --vary center=19,20"), "angles", 4);
+    for (name, files) in [("weights", 3), ("angles", 4)] {
+        let slices: Vec<_> = lab.files(name).into_iter().filter(|file| file.ends_with(".tif")).collect();
+        assert_eq!(slices.len(), files);
+        for (at, a) in slices.iter().enumerate() {
+            for b in &slices[..at] {
+                let [a, b] = [a, b].map(|file| lab.read(&format!("{name}/{file}")));
+                assert_ne!(a, b, "{name}");
+            }
+        }
+    }
+    // the noise of all rows decides, as in a run of all rows, however many slices have these weights
+    lab.ok(&format!("trials {tv} --vary weights=noise,./a+b.txt --vary strength=0.5,1 --output noise"));
+    lab.ok(&format!("reconstruct {tv} --weights noise --output all"));
+    assert_eq!(lab.read("noise/weights_noise_strength_1.tif").pages[0], lab.read("all").pages[4]);
+    lab.ok(&format!("reconstruct {tv} --weights a+b.txt --output all --overwrite"));
+    assert_eq!(lab.read("noise/weights_.-a-b.txt_strength_1.tif").pages[0], lab.read("all").pages[4]);
+    let vary = |values: &str| format!("trials {tv} --vary weights={values}");
+    lab.fails(
+        &format!("{} --output out.html", vary("none,few.txt")),
+        3,
+        &["--weights", "29 weights", "30 projections"],
+    );
+    lab.fails(&format!("{} --output out.html", vary("none,lost.txt")), 3, &["--weights", "lost.txt"]);
+    lab.fails(&format!("{} --output late.txt --overwrite", vary("none,late.txt")), 5, &["late.txt", "is the input"]);
+    let fbp = format!("trials {input} --vary weights=none,late.txt --output out.html");
+    lab.fails(&fbp, 2, &["with weights=late.txt: --weights", "--method fbp"]);
+}
+
 #[test]
 fn kernels_methods_and_fields_can_be_varied() {
     let lab = Lab::new();

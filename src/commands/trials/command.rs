@@ -33,14 +33,11 @@ pub fn trials(args: TrialsArgs, cancelled: &AtomicBool) -> Result<String> {
     let reporter = Reporter::of(&Messages { verbosity, ..job.execution.messages.clone() })?;
     set.remarks.iter().for_each(|remark| reporter.remark(remark.clone()));
     let _search = DeviceSearch::begin(&job.execution.devices);
-    let mut files = job.execution.files.clone();
-    files.config = flags.config.clone();
-    let output = TrialOutput {
-        path: Path::new(&output),
-        overwrite: flags.overwrite,
-        tile: tile.map(usize::from),
-        inputs: InputSet::new(files.all()),
-    };
+    // also files that other values name
+    let files = set.jobs.iter().flat_map(|job| job.execution.files.all());
+    let inputs = InputSet::new(files.chain(flags.config.as_deref()));
+    let output =
+        TrialOutput { path: Path::new(&output), overwrite: flags.overwrite, tile: tile.map(usize::from), inputs };
     reporter.stage("opening the input");
     let source = Source::open(&job, &reporter, cancelled).map_err(|error| set.in_trial(set.middle(), error))?;
     let given_axis = job.recipe.scan.center;

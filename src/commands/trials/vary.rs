@@ -10,9 +10,11 @@ use toml::Table;
 pub(super) const MOST: usize = 400;
 
 /// Flags that can be varied: those that change a slice of the same data, but not its size.
-const VARIABLE: [&str; 36] = [
+const VARIABLE: [&str; 41] = [
     "center",
     "tilt",
+    "center-shifts",
+    "angles",
     "start-angle",
     "overall-angle",
     "projection-range",
@@ -42,19 +44,24 @@ const VARIABLE: [&str; 36] = [
     "tolerance",
     "huber-threshold",
     "interior",
+    "weights",
     "non-negative",
     "no-non-negative",
     "algorithm",
     "interpolation",
     "accuracy",
+    "mode",
+    "mask",
 ];
 /// Flags whose values are ranges themselves.
 const OF_RANGES: [&str; 2] = ["projection-range", "exclude"];
+/// Flags whose values are text files, with names that may contain two dots or a plus sign.
+const OF_FILES: [&str; 3] = ["center-shifts", "angles", "weights"];
 /// Flags of which nothing but numbers can be compared: a search would find the same for all.
 const OF_NUMBERS: [&str; 2] = ["center", "tilt"];
 /// Flags that are not left out: `none` is a filter, all slices have an axis, and all have their angles from the flags or
 /// none has.
-const NOT_LEFT_OUT: [&str; 4] = ["center", "start-angle", "overall-angle", "filter"];
+const NOT_LEFT_OUT: [&str; 5] = ["center", "angles", "start-angle", "overall-angle", "filter"];
 /// The value without the flag.
 const NONE: &str = "none";
 
@@ -86,11 +93,12 @@ impl Varied {
             return Err(VaryError::OtherFlag { flag: excerpt(&flag).into(), known: VARIABLE.join(", ") }.into());
         }
         let mut texts = Vec::new();
+        let [are_ranges, are_files] = [&OF_RANGES[..], &OF_FILES].map(|flags| flags.contains(&flag.as_str()));
         for word in values.split(',').map(str::trim) {
-            match word.contains("..") && !OF_RANGES.contains(&flag.as_str()) {
+            match word.contains("..") && !are_ranges && !are_files {
                 true => texts.extend(range(&flag, word)?.into_iter().map(|value| value.to_string())),
                 // a sign of an exponent is no comma
-                false if word.parse::<f64>().is_ok() => texts.push(word.to_owned()),
+                false if are_files || word.parse::<f64>().is_ok() => texts.push(word.to_owned()),
                 false => texts.push(word.replace('+', ",")),
             }
         }
@@ -128,10 +136,22 @@ impl Varied {
         let differ = hundredths.iter().enumerate().all(|(at, text)| !hundredths[..at].contains(text));
         let values = match self.flag == "center" && differ && hundredths.len() == self.values.len() {
             true => hundredths,
-            false => texts().map(|text| text.chars().map(plain).collect()).collect(),
+            false => apart(texts().map(|text| text.chars().map(plain).collect()).collect()),
         };
         values.into_iter().map(|value| format!("{}_{value}", self.flag)).collect()
     }
+}
+
+/// Adds a number to each name that is there earlier, too.
+fn apart(mut names: Vec<String>) -> Vec<String> {
+    for at in 1..names.len() {
+        let (earlier, name) = (&names[..at], names[at].clone());
+        let numbered = (2..).map(|number| format!("{name}-{number}"));
+        if let Some(free) = std::iter::once(name.clone()).chain(numbered).find(|name| !earlier.contains(name)) {
+            names[at] = free;
+        }
+    }
+    names
 }
 
 impl VariedValue {
@@ -186,6 +206,7 @@ pub(super) fn spaced(first: f64, end: f64, step: f64) -> Vec<f64> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::cli::OF_RUNS;
     use crate::recipe::known_keys;
 
     fn texts(text: &str) -> Vec<String> {
@@ -207,6 +228,7 @@ mod tests {
         assert_eq!(texts("center= -2..=-1:1 , 5"), ["-2", "-1", "5"]);
         assert_eq!(texts("stripes=none,dead+titarenko,all"), ["none", "dead,titarenko", "all"]);
         assert_eq!(texts("--projection-range=0..90:2,0..90:3"), ["0..90:2", "0..90:3"]);
+        assert_eq!(texts("weights=none,noise,../a+b.txt"), ["none", "noise", "../a+b.txt"]);
     }
 
     #[test]
@@ -255,7 +277,51 @@ mod tests {
     fn every_variable_flag_is_one_of_a_run() {
         let known = known_keys();
         assert!(VARIABLE.iter().all(|flag| known.iter().any(|key| key == flag)));
-        assert!([&OF_RANGES[..], &OF_NUMBERS, &NOT_LEFT_OUT].concat().iter().all(|flag| VARIABLE.contains(flag)));
+        let special = [&OF_RANGES[..], &OF_FILES, &OF_NUMBERS, &NOT_LEFT_OUT].concat();
+        assert!(special.iter().all(|flag| VARIABLE.contains(flag)));
+    }
+
+    /// Every flag of a run can be varied, is refused in trials, or is listed here with what speaks against it.
+    #[test]
+    fn every_flag_of_a_run_that_changes_a_slice_is_variable() {
+        let others: [(&str, &[&str]); 6] = [
+            (
+                "other data, which are opened once for all slices",
+                &[
+                    "sinograms",
+                    "projections",
+                    "hdf5",
+                    "raw",
+                    "stack",
+                    "z-step",
+                    "side-by-side",
+                    "overlap",
+                    "hdf5-data",
+                    "hdf5-flats",
+                    "hdf5-darks",
+                    "hdf5-angles",
+                    "hdf5-keys",
+                    "flats",
+                    "flats2",
+                    "darks",
+                    "order-by",
+                    "distortion",
+                ],
+            ),
+            ("slices of another size, part or unit", &["binning", "size", "roi", "rows", "slab", "pixel-size"]),
+            ("several volumes", &["every", "turns"]),
+            ("where and how fast it is computed", &["device", "profile", "slices-per-pass", "memory", "device-memory"]),
+            ("whether kernels are tested before", &["self-test", "no-self-test"]),
+            ("the output and messages", &["output", "overwrite", "progress", "log", "strict"]),
+        ];
+        let others: Vec<&str> = others.iter().flat_map(|(_, flags)| *flags).copied().collect();
+        let known = known_keys();
+        for key in &known {
+            let lists = [&VARIABLE[..], &OF_RUNS, &others];
+            let found = lists.iter().filter(|list| list.contains(&key.as_str())).count();
+            assert_eq!(found, 1, "--{key}: can it be varied?");
+        }
+        assert!(others.iter().all(|flag| known.iter().any(|key| key == flag)));
     }
 
     #[test]
@@ -264,5 +330,9 @@ mod tests {
         assert_eq!(stems("center=1023.5,1024"), ["center_1023.50", "center_1024.00"]);
         assert_eq!(stems("center=1.001,1.002"), ["center_1.001", "center_1.002"]);
         assert_eq!(stems("stripes=none,dead+mean"), ["stripes_none", "stripes_dead,mean"]);
+        assert_eq!(
+            stems("weights=a/w.txt,a-w.txt,a+w.txt"),
+            ["weights_a-w.txt", "weights_a-w.txt-2", "weights_a-w.txt-3"]
+        );
     }
 }
