@@ -161,6 +161,7 @@ fn run(found: &FoundDevice, case: &Case) -> Result<(f64, f64), Box<dyn Error>> {
         cut: Cut::whole(&geometry),
         solver: None,
         lamino: None,
+        forms: &[],
     };
     let mut engine = Engine::with_transform(Session::open(found)?, &setup, Box::new(HostRows::new(length, rows)))?;
     let values = scan.bins * scan.angles.len();

@@ -5,6 +5,7 @@ use super::examination::RowExamination;
 use super::finish::Finish;
 use super::lamino::LaminoStage;
 use super::seconds::{DeviceSeconds, seconds};
+use super::setup::Setup;
 use super::sinograms::{ReadySinograms, SinogramStage};
 use super::solver::{SolverCounts, SolverStage};
 use super::source::Source;
@@ -13,62 +14,18 @@ use crate::error::{Error, Result};
 use crate::feed::{DeviceFeed, FedChunk, FeedPlan, Piece};
 use crate::fft::{FilterSetup, Filtered, RowBatch, RowStage, RowTransform};
 use crate::geometry::{Cut, Geometry};
-use crate::kernel::{KernelSource, KernelSpec, Padding, RowFilter, StepBackend};
-use crate::least_squares::{LeastSquares, RowScale};
+use crate::kernel::{KernelSource, StepBackend};
+use crate::least_squares::RowScale;
 use crate::operations::{EncodedSlices, RowExtender, SliceCounter, SliceCounts, SliceEncoder};
-use crate::plan::{LaminoPlan, Plan, SolverMemory, encoded_sample};
+use crate::plan::{Plan, encoded_sample};
 use crate::recipe::Recipe;
-use crate::spectrum::{Filter, scaled_spectrum};
+use crate::spectrum::scaled_spectrum;
 use opencl3::event::Event;
 use opencl3::memory::{Buffer, CL_MEM_READ_WRITE, ClMem};
 use std::borrow::Borrow;
 use std::collections::BTreeMap;
 use std::ops::Range;
 use std::time::Instant;
-
-/// Everything that an engine is made from.
-pub struct Setup<'a> {
-    pub spec: &'a KernelSpec,
-    pub geometry: &'a Geometry,
-    pub filter: Filter,
-    /// Cutoff of the filter in units of the Nyquist frequency.
-    pub cutoff: f64,
-    pub padding: Padding,
-    /// How rows are filtered.
-    pub rows: RowFilter,
-    /// Number of slices that are on the device together.
-    pub chunk: usize,
-    /// Number of chunks that the device has buffers for.
-    pub sets: usize,
-    /// Number of further chunks of sinograms that the device has buffers for.
-    pub ahead: usize,
-    /// The part of a chunk that is on the device at a time.
-    pub cut: Cut,
-    /// Least squares in place of filter and back projection.
-    pub solver: Option<(LeastSquares, &'a SolverMemory)>,
-    /// How slices about an inclined axis are computed, if the axis is inclined.
-    pub lamino: Option<&'a LaminoPlan>,
-}
-
-impl<'a> Setup<'a> {
-    /// Returns the setup for a plan of a job.
-    pub fn of(recipe: &Recipe, geometry: &'a Geometry, plan: &'a Plan) -> Setup<'a> {
-        Setup {
-            spec: &plan.spec,
-            geometry,
-            filter: recipe.filter.name,
-            cutoff: recipe.filter.cutoff,
-            padding: recipe.filter.padding,
-            rows: plan.rows,
-            chunk: plan.chunk,
-            sets: plan.sets,
-            ahead: plan.ahead,
-            cut: plan.cut,
-            solver: recipe.solver.zip(plan.solver.as_ref()),
-            lamino: plan.lamino.as_ref(),
-        }
-    }
-}
 
 /// A device with built kernels, plans and buffers for one geometry.
 pub struct Engine {
@@ -182,6 +139,7 @@ impl Engine {
         let relative = projections as f64 / std::f64::consts::PI;
         let unit = setup.lamino.map_or(relative, |plan| plan.lamino.cos_sin().0);
         let weights: Vec<f32> = geometry.weights.iter().map(|w| (w * unit) as f32).collect();
+        let stored = setup.stored();
         let mut filter = RowStage::new(
             &session,
             FilterSetup {
@@ -196,9 +154,12 @@ impl Engine {
                 in_place: lamino.is_some() || cut == Cut::whole(geometry),
             },
         )?;
+        if !setup.forms.is_empty() {
+            filter.vary(setup.row_forms(), stored.bins)?;
+        }
         filter.ready(&session, transform)?;
         let note = filter.note.take();
-        let steps = if setup.lamino.is_some() { Vec::new() } else { band_parts(&session, setup)? };
+        let steps = if setup.lamino.is_some() { Vec::new() } else { band_parts(&session, setup, &stored)? };
         let Setup { filter: begun_with, cutoff, .. } = *setup;
         let with = |solver| SolverStage::new(&session, geometry, solver, begun_with, cutoff);
         let solver = setup.solver.map(with).transpose()?;
@@ -206,15 +167,15 @@ impl Engine {
             return Err(SolverError::InParts { device: session.device_name().to_owned() }.into());
         }
         let shape = ChunkShape { chunk: setup.chunk, in_slice: projections * bins, out_slice: roi.pixels() };
-        let stored = setup.lamino.map_or(shape.chunk, |plan| plan.rows);
-        let input = |_| session.buffer(stored * cut.projections * bins, CL_MEM_READ_WRITE, "sinograms");
+        let rows = setup.lamino.map_or(shape.chunk, |plan| plan.rows);
+        let input = |_| session.buffer(rows * cut.projections * bins, CL_MEM_READ_WRITE, "sinograms");
         let inputs = (0..setup.sets + setup.ahead).map(input).collect::<Result<_>>()?;
         let output = |_| -> Result<SliceBuffers> {
             let values = session.buffer(shape.chunk * cut.rows * roi.width, CL_MEM_READ_WRITE, "slices")?;
             Ok(SliceBuffers { values, encoded: None, counts: None })
         };
         let outputs = (0..setup.sets).map(output).collect::<Result<_>>()?;
-        let sinogram = SinogramStore::new(&session, spec.texel, bins, cut.projections, spec.element_bytes())?
+        let sinogram = SinogramStore::new(&session, spec.texel, stored.bins, cut.projections, spec.element_bytes())?
             .with_grids(&session, grid_values(&session.facts, spec, cut.bands(roi))?)?;
         let of_steps = || steps.first().map(|step| step.projector.resources()).unwrap_or_default();
         Ok(Engine {
@@ -451,8 +412,8 @@ impl Engine {
     }
 }
 
-/// Returns the parts of all bands, with their kernels.
-fn band_parts(session: &Session, setup: &Setup) -> Result<Vec<BandPart>> {
+/// Returns the parts of all bands, with their kernels, for compound sinograms with the rows of the scan `stored`.
+fn band_parts(session: &Session, setup: &Setup, stored: &Geometry) -> Result<Vec<BandPart>> {
     let Setup { geometry, spec, cut, .. } = *setup;
     let (bins, roi) = (geometry.bins, geometry.roi);
     // the first part of a band overwrites what the slices hold, the others add to it
@@ -462,7 +423,7 @@ fn band_parts(session: &Session, setup: &Setup) -> Result<Vec<BandPart>> {
         let first = (band.y - roi.y) * roi.width;
         for projections in cut.parts(geometry) {
             let kernel = if projections.start == 0 { spec } else { &adding };
-            let scan = Geometry { roi: band, ..geometry.clone() };
+            let scan = Geometry { roi: band, ..stored.clone() };
             steps.push(BandPart {
                 rows: projections.start * bins..projections.end * bins,
                 band: first..first + band.pixels(),

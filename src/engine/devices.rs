@@ -1,9 +1,10 @@
 //! The devices of a run: found, planned for, checked, and given memory.
 
-use super::chunks::{Engine, Setup};
+use super::chunks::Engine;
 use super::errors::{HostBudgetError, LostDeviceWarning};
 use super::prepare::{Prepared, SelfTest, open_device, plan_for};
 use super::run::panicked;
+use super::setup::Setup;
 use super::source::Source;
 use super::work::Pace;
 use crate::device::{self, FoundDevice};

@@ -1,28 +1,31 @@
 //! One slice by several jobs: by other values of some flags, or from parts of the projections.
 //!
 //! What jobs have in common is done once: rows are corrected once for all jobs that correct them alike, and slices that
-//! differ in what the host does to their rows are filtered and back-projected together. The source may keep rows in memory,
-//! so that they are read once.
+//! differ in what the host does to their rows are back-projected together: in steps before the filter, in the filter, and by
+//! whole bins in the axis. The source may keep rows in memory, so that they are read once.
 
-use super::chunks::{Engine, Setup, no_buffer};
+use super::chunks::{Engine, no_buffer};
 use super::devices::host_budget;
 use super::finish::Finish;
 use super::noise_weights::noise_weights;
 use super::prepare::{Prepared, open_device};
+use super::setup::{Setup, SliceForm};
 use super::source::{Source, weighs_by_noise};
 use crate::device::{self, FoundDevice};
 use crate::error::{Error, Result};
-use crate::geometry::Lamino;
+use crate::geometry::{Cut, Geometry, Lamino};
 use crate::job::Job;
-use crate::kernel::StepBackend;
+use crate::kernel::{Algorithm, RowFilterMethod, StepBackend, Texel};
 use crate::plan::{Memory, Plan, Scan};
-use crate::recipe::{Input, Recipe, ScanRecipe};
+use crate::recipe::{Center, Input, Recipe, RowFilterRecipe, ScanRecipe};
 use crate::report::Reporter;
 use crate::steps::{Counts, Steps};
 use rayon::prelude::*;
 
 /// Share of the host's memory that corrected rows take at most.
 const KEPT: u64 = 4;
+/// Part of the bins of the detector by which the axes of a pass are apart at most, so that it needs little more memory.
+const APART: usize = 4;
 
 /// A slice in the unit of its job.
 pub struct RowSlice {
@@ -58,8 +61,19 @@ pub fn row_slices(
     let devices = device::find(&job.execution.devices)?;
     let found = devices.first().ok_or_else(|| Error::Internal("there is no device".into()))?;
     let memory = job.execution.host_memory() / KEPT;
-    let (rows, noise) = (SeenRows::new(memory), Vec::new());
-    let mut bench = TrialBench { jobs, source, row, found, reporter, rows, noise, ready: None, passes: 0 };
+    let geometries = jobs.iter().map(|job| source.geometry_of(job)).collect::<Result<_>>()?;
+    let mut bench = TrialBench {
+        jobs,
+        geometries,
+        source,
+        row,
+        found,
+        reporter,
+        rows: SeenRows::new(memory),
+        noise: Vec::new(),
+        ready: None,
+        passes: 0,
+    };
     let mut left: Vec<usize> = (0..jobs.len()).collect();
     let mut next = first;
     while !left.is_empty() {
@@ -93,9 +107,51 @@ fn without_scan(recipe: &Recipe) -> Recipe {
     Recipe { scan: ScanRecipe::default(), ..recipe.clone() }
 }
 
-/// Reports whether only the steps of two recipes differ.
-fn differ_in_steps(a: &Recipe, b: &Recipe) -> bool {
-    Recipe { steps: b.steps.clone(), ..a.clone() } == *b
+/// What slices of one pass may differ in, if they are not found by least squares, and jobs with the same plan.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Sharing {
+    /// Nothing: the device does steps before the filter.
+    Nothing,
+    /// Steps before the filter, and what is done to slices.
+    Steps,
+    /// The filter, too.
+    Filters,
+    /// The axis, too, by whole bins.
+    Axes,
+}
+
+impl Sharing {
+    /// Returns what the slices of a plan may differ in without a change of their bits.
+    fn of(plan: &Plan) -> Sharing {
+        let by_host = [plan.steps.rows, plan.steps.images, plan.steps.sinograms] == [StepBackend::Host; 3];
+        let filters = plan.rows.method == RowFilterMethod::Host && !matches!(plan.spec.texel, Texel::Spectra { .. });
+        if !by_host {
+            Sharing::Nothing
+        } else if !filters {
+            Sharing::Steps
+        } else if plan.spec.parameters.algorithm() == Algorithm::Vector {
+            // these kernels find the bins of a pixel by whole bins and fractions, never from bin 0
+            Sharing::Axes
+        } else {
+            Sharing::Filters
+        }
+    }
+
+    /// Returns a recipe without what slices of a pass may differ in.
+    fn without(self, recipe: &Recipe) -> Recipe {
+        let mut recipe = recipe.clone();
+        if self >= Sharing::Steps {
+            recipe.steps = Steps::default();
+            recipe.values.mask = None;
+        }
+        if self >= Sharing::Filters {
+            recipe.filter = RowFilterRecipe::default();
+        }
+        if self >= Sharing::Axes {
+            recipe.scan.center = Center::Middle;
+        }
+        recipe
+    }
 }
 
 /// Everything of a job and its scan that decides the plan for a single slice, but for the axis.
@@ -119,22 +175,29 @@ impl PlannedFor {
         }
     }
 
-    /// Reports whether what was planned for another job suits this one, too: steps of the host are no part of it.
+    /// Reports whether what was planned for another job suits this one, too.
     fn suits(&self, planned: &PlannedFor, plan: &Plan) -> bool {
-        let same = if by_host(plan) { differ_in_steps } else { <Recipe as PartialEq>::eq };
-        same(&self.recipe, &planned.recipe)
+        let sharing = Sharing::of(plan);
+        sharing.without(&self.recipe) == sharing.without(&planned.recipe)
             && (self.bins, &self.angles, self.lamino) == (planned.bins, &planned.angles, planned.lamino)
     }
 }
 
-/// Reports whether the host does all steps before the filter.
-fn by_host(plan: &Plan) -> bool {
-    [plan.steps.rows, plan.steps.images, plan.steps.sinograms] == [StepBackend::Host; 3]
+/// Slices that are computed together.
+struct Pass {
+    /// Numbers of their jobs, that which was asked for first.
+    numbers: Vec<usize>,
+    /// How each of them differs from the others; empty if they do not.
+    forms: Vec<SliceForm>,
+    /// Number of a job whose axis is that of the pass; `None` for the job itself.
+    widest: Option<usize>,
 }
 
 /// Jobs for one row, and what they share.
 struct TrialBench<'a> {
     jobs: &'a [Job],
+    /// Scan of each job.
+    geometries: Vec<Geometry>,
     source: &'a Source,
     row: usize,
     found: &'a FoundDevice,
@@ -147,23 +210,20 @@ struct TrialBench<'a> {
 }
 
 impl TrialBench<'_> {
-    /// Computes the slice of a job, together with those that differ in steps of the host alone; all of them are removed
-    /// from `left`.
+    /// Computes the slice of a job, together with others as [`Sharing`] says; all of them are removed from `left`.
     fn pass(&mut self, next: usize, left: &mut Vec<usize>) -> Result<Vec<(usize, RowSlice)>> {
         let (jobs, job) = (self.jobs, &self.jobs[next]);
         let source = self.source_of(job)?;
         let scan = &source.scan;
         let wanted = PlannedFor::new(job, scan);
         let Prepared { session, plan, self_test } = self.prepared(job, scan, &wanted)?;
-        let alone = job.recipe.solver.is_some() || plan.lamino.is_some();
-        let together = if by_host(&plan) && !alone { plan.spec.slices as usize } else { 1 };
-        let others = left.iter().copied().filter(|&other| other != next);
-        let numbers: Vec<usize> = std::iter::once(next)
-            .chain(others.filter(|&other| differ_in_steps(&job.recipe, &jobs[other].recipe)))
-            .take(together)
-            .collect();
+        let Pass { numbers, forms, widest } = self.together(next, left, &plan);
         left.retain(|number| !numbers.contains(number));
-        let setup = Setup { chunk: numbers.len(), ..Setup::of(&job.recipe, &scan.geometry, &plan) };
+        let setup = Setup {
+            chunk: numbers.len(),
+            forms: &forms,
+            ..Setup::of(&job.recipe, widest.map_or(&scan.geometry, |widest| &self.geometries[widest]), &plan)
+        };
         let mut engine = Engine::new(session, &setup)?;
         engine.add_steps(&job.recipe, &source, &plan)?;
         let mut sources = vec![source];
@@ -191,6 +251,42 @@ impl TrialBench<'_> {
         self.passes += 1;
         self.ready = Some((wanted, Prepared { session: engine.into_session(), plan, self_test }));
         Ok(finished)
+    }
+
+    /// Returns the jobs that are computed in one pass with a job.
+    fn together(&self, next: usize, left: &[usize], plan: &Plan) -> Pass {
+        let (jobs, geometries) = (self.jobs, &self.geometries);
+        let sharing = Sharing::of(plan);
+        if sharing == Sharing::Nothing || jobs[next].recipe.solver.is_some() || plan.lamino.is_some() {
+            return Pass { numbers: vec![next], forms: Vec::new(), widest: None };
+        }
+        let wanted = sharing.without(&jobs[next].recipe);
+        // parts of a pass that does not fit into memory have no room for wider rows
+        let is_whole = plan.cut == Cut::whole(&geometries[next]);
+        let most = if is_whole { (geometries[next].bins / APART) as isize } else { 0 };
+        let (mut members, mut range) = (vec![(next, 0)], [0isize; 2]);
+        for &other in left.iter().filter(|&&other| other != next) {
+            if members.len() == plan.spec.slices as usize {
+                break;
+            }
+            let Some(bins) = geometries[next].whole_bins_to(&geometries[other]) else { continue };
+            let wider = [range[0].min(bins), range[1].max(bins)];
+            if wider[1] - wider[0] <= most && sharing.without(&jobs[other].recipe) == wanted {
+                members.push((other, bins));
+                range = wider;
+            }
+        }
+        let form = |&(number, bins): &(usize, isize)| SliceForm {
+            filter: jobs[number].recipe.filter,
+            shift: (range[1] - bins) as usize,
+        };
+        let forms: Vec<SliceForm> = members.iter().map(form).collect();
+        let all_alike = forms.iter().all(|form| form.shift == 0 && form.filter == forms[0].filter);
+        Pass {
+            widest: members.iter().find(|(_, bins)| *bins == range[1]).map(|(number, _)| *number),
+            numbers: members.iter().map(|(number, _)| *number).collect(),
+            forms: if all_alike { Vec::new() } else { forms },
+        }
     }
 
     /// Returns the source of a job, for the row alone. Noise is measured in the rows of a run, once for all jobs that correct

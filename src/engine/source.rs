@@ -7,7 +7,7 @@ use crate::error::Result;
 use crate::execution::Files;
 use crate::feed::{HostFeed, ScanRows};
 use crate::files::read_numbers;
-use crate::geometry::{parse_angles, parse_numbers};
+use crate::geometry::{Geometry, parse_angles, parse_numbers};
 use crate::job::Job;
 use crate::kernel::StepBackends;
 use crate::least_squares::{LeastSquares, ProjectionWeights};
@@ -210,6 +210,14 @@ impl Source {
     /// As of [`Scan::new`].
     pub fn check(&self, job: &Job) -> Result<()> {
         Scan::new(job, &self.shape_of(job)?).map(drop)
+    }
+
+    /// Returns the geometry of a job that differs as in [`as_of`](Self::as_of).
+    ///
+    /// # Errors
+    /// As of [`Scan::new`].
+    pub(super) fn geometry_of(&self, job: &Job) -> Result<Geometry> {
+        Ok(Scan::new(job, &self.shape_of(job)?)?.geometry)
     }
 
     /// Returns the shape of the stack with the contents of a job's text files; those of this source are not read again.

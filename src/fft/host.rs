@@ -3,7 +3,7 @@
 
 use super::RowTransform;
 use crate::device::Session;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::kernel::Padding;
 use host_fft::{Complex, Fft, Real};
 use opencl3::event::Event;
@@ -53,14 +53,27 @@ impl RowTransform for HostRows {
 /// Number of slices whose filtered rows are interleaved together, so that writes are contiguous.
 const TOGETHER: usize = 16;
 
+/// How the rows of a slice are filtered, and where they are stored.
+#[derive(Clone)]
+pub struct RowForm {
+    pub padding: Padding,
+    /// One value for each frequency, with the factor `1 / length` of the inverse transform.
+    pub spectrum: Vec<f32>,
+    /// Bins of the compound sinogram before the first one of the row.
+    pub shift: usize,
+}
+
 /// The filter on the host: filters rows `[slice][projection][bin]` into the compound sinogram `[projection][guard, bin,
 /// guard][slice]` as `filter.cl` does, on all processors.
 pub struct HostFilter {
     bins: usize,
+    /// Number of bins of a row of the compound sinogram.
+    stored: usize,
     slices: usize,
     guard: usize,
-    padding: Padding,
-    spectrum: Vec<f32>,
+    form: RowForm,
+    /// Forms of the first slices, in place of that of all.
+    forms: Vec<RowForm>,
     weights: Vec<f32>,
     forward: Arc<dyn Fft<f32>>,
     backward: Arc<dyn Fft<f32>>,
@@ -81,26 +94,50 @@ impl HostFilter {
             forward: f32::forward(spectrum.len()),
             backward: f32::inverse(spectrum.len()),
             bins,
+            stored: bins,
             slices,
             guard,
-            padding,
-            spectrum,
+            form: RowForm { padding, spectrum, shift: 0 },
+            forms: Vec::new(),
             weights,
         }
     }
 
+    /// Gives each slice a form of its own, with spectra of the same length, and rows of the compound sinogram `stored` bins.
+    ///
+    /// # Errors
+    /// [`Error::Internal`] if there are more forms than slices, or if a row does not fit.
+    pub fn vary(&mut self, forms: Vec<RowForm>, stored: usize) -> Result<()> {
+        let (length, bins) = (self.form.spectrum.len(), self.bins);
+        let fits = |form: &RowForm| form.spectrum.len() == length && form.shift + bins <= stored;
+        if forms.len() > self.slices || !forms.iter().all(fits) || stored < bins {
+            return Err(Error::Internal("forms of rows that do not fit into a pass".into()));
+        }
+        (self.forms, self.stored) = (forms, stored);
+        Ok(())
+    }
+
+    /// Returns the number of bins of a row of the compound sinogram, without its guards.
+    pub fn stored(&self) -> usize {
+        self.stored
+    }
+
+    fn form(&self, slice: usize) -> &RowForm {
+        self.forms.get(slice).unwrap_or(&self.form)
+    }
+
     /// Filters some projections of the slices in `rows`; the other slices of the sinogram become 0.
     pub fn run(&self, projections: Range<usize>, rows: &[f32], sinogram: &mut [f32]) {
-        self.interleave(projections, rows, sinogram, |values, scratch| {
+        self.interleave(projections, rows, sinogram, |form, values, scratch| {
             self.forward.process_with_scratch(values, scratch);
-            values.iter_mut().zip(&self.spectrum).for_each(|(value, factor)| *value *= *factor);
+            values.iter_mut().zip(&form.spectrum).for_each(|(value, factor)| *value *= *factor);
             self.backward.process_with_scratch(values, scratch);
         });
     }
 
     /// Stores the rows in the compound sinogram without filtering them.
     pub fn store(&self, projections: Range<usize>, rows: &[f32], sinogram: &mut [f32]) {
-        self.interleave(projections, rows, sinogram, |_, _| {});
+        self.interleave(projections, rows, sinogram, |_, _, _| {});
     }
 
     fn interleave(
@@ -108,16 +145,16 @@ impl HostFilter {
         projections: Range<usize>,
         rows: &[f32],
         sinogram: &mut [f32],
-        filter: impl Fn(&mut [Complex<f32>], &mut [Complex<f32>]) + Sync,
+        filter: impl Fn(&RowForm, &mut [Complex<f32>], &mut [Complex<f32>]) + Sync,
     ) {
-        let (bins, slices, length) = (self.bins, self.slices, self.spectrum.len());
+        let (bins, stored, slices, length) = (self.bins, self.stored, self.slices, self.form.spectrum.len());
         let all_weights = &self.weights[projections];
         let projections = all_weights.len();
         let valid = rows.len() / (projections * bins).max(1);
-        let width = (bins + 2 * self.guard) * slices;
+        let width = (stored + 2 * self.guard) * slices;
         let zero = Complex::new(0.0, 0.0);
         let scratch = self.forward.get_inplace_scratch_len().max(self.backward.get_inplace_scratch_len());
-        let fresh = || (vec![zero; length], vec![zero; scratch], vec![[0f32; 2]; bins * TOGETHER]);
+        let fresh = || (vec![zero; length], vec![zero; scratch], vec![[0f32; 2]; stored * TOGETHER]);
         // two projections per task, which form one complex row of each slice
         sinogram.par_chunks_mut(2 * width).enumerate().for_each_init(
             fresh,
@@ -133,18 +170,23 @@ impl HostFilter {
                     let count = TOGETHER.min(slices - start);
                     for place in 0..count {
                         let slice = start + place;
+                        let form = self.form(slice);
+                        let shift = form.shift;
                         if slice < valid {
                             let row = |p: usize| {
                                 let from = (slice * projections + p) * bins;
                                 (p < projections).then(|| &rows[from..from + bins])
                             };
-                            pad_rows(self.padding, row(first), row(first + 1), bins, values);
-                            filter(values, scratch);
+                            pad_rows(form.padding, row(first), row(first + 1), bins, values);
+                            filter(form, values, scratch);
                         } else {
                             values.fill(zero);
                         }
                         for (bin, value) in values[..bins].iter().enumerate() {
-                            waiting[bin * TOGETHER + place] = [weights[0] * value.re, weights[1] * value.im];
+                            waiting[(shift + bin) * TOGETHER + place] = [weights[0] * value.re, weights[1] * value.im];
+                        }
+                        for bin in (0..shift).chain(shift + bins..stored) {
+                            waiting[bin * TOGETHER + place] = [0.0; 2];
                         }
                     }
                     for (part, row) in out.chunks_mut(width).enumerate() {
@@ -193,6 +235,40 @@ pub(super) fn pad_rows(
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// Slices of one pass with a form each have the values that they have alone, moved by their shifts, between zeros.
+    #[test]
+    fn slices_of_a_pass_have_forms_of_their_own() {
+        let (bins, projections, slices, guard, stored) = (21, 5, 18, 3, 27);
+        let rows: Vec<f32> = (0..slices * projections * bins).map(|i| (i as f32 * 0.754).sin()).collect();
+        let weights: Vec<f32> = (0..projections).map(|p| 1.0 + 0.1 * p as f32).collect();
+        let forms: Vec<RowForm> = (0..slices)
+            .map(|slice| RowForm {
+                padding: [Padding::Edge, Padding::Zero, Padding::Mirror][slice % 3],
+                spectrum: (0..64).map(|i: i32| (i.min(64 - i) as f32 * (1.0 + slice as f32)) / 64.0).collect(),
+                shift: slice % 7,
+            })
+            .collect();
+        let filter = |slices: usize, guard: usize, of: &RowForm| {
+            HostFilter::new(bins, slices, guard, of.padding, of.spectrum.clone(), weights.clone())
+        };
+        let mut together = filter(slices, guard, &forms[4]);
+        together.vary(forms.clone(), stored).unwrap();
+        let mut got = vec![f32::NAN; projections * (stored + 2 * guard) * slices];
+        together.run(0..projections, &rows, &mut got);
+        let mut want = vec![0f32; got.len()];
+        for (slice, (form, rows)) in forms.iter().zip(rows.chunks(projections * bins)).enumerate() {
+            let mut alone = vec![f32::NAN; projections * bins];
+            filter(1, 0, form).run(0..projections, rows, &mut alone);
+            for (i, value) in alone.into_iter().enumerate() {
+                let at = i / bins * (stored + 2 * guard) + guard + form.shift + i % bins;
+                want[at * slices + slice] = value;
+            }
+        }
+        assert!(got.iter().zip(&want).all(|(got, want)| got.to_bits() == want.to_bits()));
+        assert!(together.vary(forms.clone(), stored - 1).is_err(), "a row that does not fit");
+        assert!(filter(17, guard, &forms[0]).vary(forms, stored).is_err(), "more slices than a pass has");
+    }
 
     #[test]
     fn short_rows_are_mirrored_again_and_again() {

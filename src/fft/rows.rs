@@ -2,7 +2,7 @@
 
 use super::errors::WrongFilterError;
 use super::spectra::{Factors, SpectraStage};
-use super::{FilterSetup, HostFilter, RowBatch, RowTransform};
+use super::{FilterSetup, HostFilter, RowBatch, RowForm, RowTransform};
 use crate::device::{Launch, Session, SinogramStore, sinogram_bytes};
 use crate::error::{Error, Result};
 use crate::fft;
@@ -184,6 +184,18 @@ impl RowStage {
         Ok(RowStage { backend, shape, peak_bits, note })
     }
 
+    /// Gives each slice of a pass a form of its own, and the rows of the compound sinogram `stored` bins. A slice has the values
+    /// that it has alone, moved by its shift.
+    ///
+    /// # Errors
+    /// [`Error::Internal`] if the host does not filter, or as of [`HostFilter::vary`].
+    pub fn vary(&mut self, forms: Vec<RowForm>, stored: usize) -> Result<()> {
+        match &mut self.backend {
+            FilterBackend::Host(filter) => filter.vary(forms, stored),
+            _ => Err(Error::Internal("only the host filters the slices of a pass in different ways".into())),
+        }
+    }
+
     /// Creates a transform if one is needed: `given`, or the best one that works here.
     pub fn ready(&mut self, session: &Session, given: Option<Box<dyn RowTransform>>) -> Result<()> {
         if let FilterBackend::Spectra(stage) = &mut self.backend {
@@ -224,7 +236,7 @@ impl RowStage {
                 Ok(Filtered { events, host: Duration::ZERO })
             }
             FilterBackend::Host(filter) => {
-                on_host(session, shape, unfiltered, sinogram, |rows, out| filter.run(projections, rows, out))
+                on_host(session, shape, filter, unfiltered, sinogram, |rows, out| filter.run(projections, rows, out))
             }
             FilterBackend::Device(kernels) => {
                 let mut events = kernels.filter(session, shape, unfiltered)?;
@@ -255,7 +267,7 @@ impl RowStage {
             }
             FilterBackend::Host(filter) => {
                 let unfiltered = UnfilteredRows { values: rows, first: 0, valid: shape.slices };
-                on_host(session, shape, unfiltered, sinogram, |rows, out| filter.store(all, rows, out))?;
+                on_host(session, shape, filter, unfiltered, sinogram, |rows, out| filter.store(all, rows, out))?;
             }
             FilterBackend::Device(kernels) => {
                 let padded = kernels.unfiltered(session, shape, rows)?;
@@ -305,6 +317,7 @@ fn host_filter(setup: &FilterSetup) -> HostFilter {
 fn on_host(
     session: &Session,
     shape: BatchShape,
+    host: &HostFilter,
     rows: UnfilteredRows,
     sinogram: &mut SinogramStore,
     filter: impl FnOnce(&[f32], &mut [f32]),
@@ -313,7 +326,7 @@ fn on_host(
     let start = Instant::now();
     let UnfilteredRows { values, first, valid } = rows;
     let count = valid * shape.projections * shape.bins;
-    let stored = (shape.bins + 2 * shape.guard) * shape.projections * shape.slices;
+    let stored = (host.stored() + 2 * shape.guard) * shape.projections * shape.slices;
     session.with_mapped(values, CL_MAP_READ, first, count, "sinograms", |rows: &mut [f32]| {
         session.with_mapped(&sinogram.buffer, CL_MAP_WRITE, 0, stored, "the compound sinogram", |out: &mut [f32]| {
             filter(rows, out);

@@ -176,6 +176,14 @@ pub struct Offset {
 }
 
 impl Offset {
+    /// Splits `axis + position`. The fraction does not depend on the whole bins of the axis: those are added to the other
+    /// whole bins.
+    fn from_axis(axis: f64, position: f64) -> Self {
+        let whole = axis.floor();
+        let offset = Offset::new(axis - whole + position);
+        Offset { whole: (whole + f64::from(offset.whole)) as f32, ..offset }
+    }
+
     fn new(position: f64) -> Self {
         let whole = position.floor();
         let rest = (position - whole) as f32;
@@ -265,6 +273,22 @@ impl Geometry {
         self.axis.windows(2).all(|pair| pair[0] == pair[1])
     }
 
+    /// Returns by how many bins the axis of another scan is further to the right, if the scans do not differ otherwise: by the
+    /// same whole number of bins in every projection. Blocks of both are then at the same fractions of a bin.
+    pub fn whole_bins_to(&self, other: &Geometry) -> Option<isize> {
+        let parts = |axis: f64| (axis.floor(), axis - axis.floor());
+        let apart = |(&from, &to): (&f64, &f64)| {
+            let ((from, part), (to, other_part)) = (parts(from), parts(to));
+            (part == other_part).then_some((to - from) as isize)
+        };
+        let mut bins = self.axis.iter().zip(&other.axis).map(apart);
+        let first = bins.next()??;
+        let Geometry { bins: width, size, roi, angles, axis, weights, misfit_weights } = self;
+        let same = (*width, *size, *roi, axis.len()) == (other.bins, other.size, other.roi, other.axis.len())
+            && (angles, weights, misfit_weights) == (&other.angles, &other.weights, &other.misfit_weights);
+        (same && bins.all(|bins| bins == Some(first))).then_some(first)
+    }
+
     /// Returns the detector positions of the first pixel of every block of `block[0] x block[1]` pixels, as sums of a
     /// column part and a row part.
     ///
@@ -280,7 +304,7 @@ impl Geometry {
         for bx in 0..blocks[0] {
             let x = (origin[0] + bx * block[0]) as f64 - centre;
             let parts = rotations.iter().zip(&self.axis);
-            columns.extend(parts.map(|(&(cos, _), &axis)| Offset::new(axis + x * cos)));
+            columns.extend(parts.map(|(&(cos, _), &axis)| Offset::from_axis(axis, x * cos)));
         }
         let mut rows = Vec::with_capacity(blocks[1] * rotations.len());
         for by in 0..blocks[1] {
@@ -490,6 +514,30 @@ mod tests {
         // the end point included: 0 and 180 are one angle
         let w = weights(&[0.0, 60.0, 120.0, 180.0], AngleWeights::Spacing, 180.0);
         assert!(close(w[0], PI / 6.0) && close(w[3], PI / 6.0) && close(w[1], PI / 3.0));
+    }
+
+    /// Axes that differ by whole bins have blocks at the same fractions of a bin, bit for bit.
+    #[test]
+    fn whole_bins_of_the_axis_change_no_fraction() {
+        let of = |axis: f64| Geometry { axis: vec![axis; 700], ..Geometry::half_turn(1024, 700, 1024) };
+        for axis in [511.5, 512.0, 530.3, 600.0 + 1.0 / 3.0] {
+            let (near, scan) = (of(axis).block_offsets([16, 16]), of(axis));
+            for bins in [-40isize, -1, 0, 3, 300] {
+                let far = of(axis + bins as f64);
+                assert_eq!(scan.whole_bins_to(&far), Some(bins), "{axis}");
+                let offsets = far.block_offsets([16, 16]);
+                assert_eq!(offsets.rows, near.rows);
+                for (far, near) in offsets.columns.iter().zip(&near.columns) {
+                    assert_eq!((far.whole, far.rest.to_bits()), (near.whole + bins as f32, near.rest.to_bits()));
+                }
+            }
+        }
+        let scan = of(511.5);
+        let mut bent = of(512.5);
+        bent.axis[9] = 513.5;
+        assert!(of(490.3).whole_bins_to(&of(530.3)).is_none(), "two numbers that are rounded to different fractions");
+        let others = [of(511.75), bent, Geometry { size: 1000, ..of(511.5) }, Geometry { bins: 1000, ..of(511.5) }];
+        assert!(others.iter().all(|other| scan.whole_bins_to(other).is_none()));
     }
 
     proptest! {

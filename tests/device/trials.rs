@@ -53,8 +53,8 @@ fn tiles_are_the_slices_of_their_commands() {
         "nine",
         27,
     );
-    // the input is read and corrected once, and slices of one axis are computed together
-    assert!(said.ends_with("30 reads of 30 pages, row corrected 1 times, 9 passes"), "{said}");
+    // the input is read and corrected once, and slices about axes at the same fraction of a bin are computed together
+    assert!(said.ends_with("30 reads of 30 pages, row corrected 1 times, 4 passes"), "{said}");
     let page = page(&lab, "nine.html");
     assert_eq!(page["varied"][1], json!({ "flag": "stripes", "values": ["none", "dead,mean", "sorting"] }));
     assert_eq!((&page["row"], &page["part"]["width"]), (&json!(4), &json!(40)));
@@ -76,17 +76,46 @@ fn what_is_corrected_anew_is_not_read_anew() {
         "phase",
         6,
     );
-    assert!(said.ends_with("30 reads of 30 pages, row corrected 3 times, 2 passes"), "{said}");
+    assert!(said.ends_with("30 reads of 30 pages, row corrected 3 times, 1 passes"), "{said}");
     let said = compare(
         &lab,
         &format!("{input} --device cpu --vary remove-outliers=none,3+200,5+100 --vary padding=edge,zero"),
         "outliers",
         6,
     );
-    assert!(said.ends_with("30 reads of 30 pages, row corrected 3 times, 2 passes"), "{said}");
+    assert!(said.ends_with("30 reads of 30 pages, row corrected 3 times, 1 passes"), "{said}");
     // fewer projections are corrected by themselves
     let said = compare(&lab, &format!("{input} --device cpu --vary projection-range=0..30:1,0..30:3"), "fewer", 2);
     assert!(said.contains("row corrected 2 times, 2 passes"), "{said}");
+}
+
+/// 27 slices of 9 axes and 3 filters take as many passes as 27 rows of a run, and are those of their commands. Where they
+/// cannot share passes, they are, too.
+#[test]
+fn axes_and_filters_share_passes() {
+    let lab = Lab::new();
+    let input = counts(&lab);
+    let filters = "--vary filter=ramp,hann,cosine";
+    for (number, (flags, slices, passes)) in [
+        (format!("--vary center=16..=24:1 {filters}"), 27, 2),
+        // at two fractions of a bin
+        (format!("--vary center=18..=22:0.5 {filters}"), 27, 2),
+        // beyond both ends of the detector there are zeros
+        ("--vary center=2,11.5,12,37 --vary filter-cutoff=0.5,1".to_owned(), 8, 3),
+        ("--stripes mean --vary padding=edge,zero,mirror --vary mask=none,0.9".to_owned(), 6, 1),
+        ("--interpolation nearest --roi 9,3,20,15 --vary center=17,19,21 --vary filter=none,ramp".to_owned(), 6, 1),
+        // kernels that compute one slice at a time
+        (format!("--algorithm standard --vary center=19,20 {filters}"), 6, 6),
+        // spectra of rows contain the axis, and are of all slices
+        ("--interpolation exact --vary center=19,20 --vary filter=ramp,hann".to_owned(), 4, 4),
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        let said = compare(&lab, &format!("{input} --device cpu {flags}"), &format!("shared{number}"), slices);
+        let end = format!("30 reads of 30 pages, row corrected 1 times, {passes} passes");
+        assert!(said.ends_with(&end), "{flags}: {said}");
+    }
 }
 
 /// Weights, shifts and angles from text files, and weights by noise.

@@ -190,6 +190,7 @@ pub fn reconstruct_cut(
         cut,
         solver: None,
         lamino: None,
+        forms: &[],
     };
     with_session(found, |session| {
         let mut engine = match by {
