@@ -132,7 +132,7 @@ fn text_files_can_be_varied() {
     numbers("uneven.txt", &|p| 6.0 * p as f64 + (p % 3) as f64);
     numbers("bent.txt", &|p| 0.05 * p as f64);
     lab.numbers("few.txt", &[1.0; 29]);
-    let tv = format!("{input} --device cpu --method tv --iterations 5");
+    let tv = format!("{input} --device cpu --method tv --interior --iterations 5");
     compare(&lab, &format!("{tv} --rows 4..5 --vary weights=none,noise,late.txt"), "weights", 3);
     compare(
         &lab,
