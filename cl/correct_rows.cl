@@ -1,18 +1,19 @@
 /* correct_rows.cl: rows of projections from samples as they are stored to line integrals, moved to their sinograms.
  *
  * A work-group corrects a row of a projection. The steps are those of the host in its order: transmission by flat and
- * dark fields, what is not finite or too large, normalisation by air, -log. Nothing is contracted (logarithm.cl), so that
+ * dark fields, what is not finite or too large, normalisation by air and by an image, -log. Nothing is contracted (logarithm.cl), so that
  * the same values are replaced everywhere.
  *
  * Defines, beside those of samples.cl
  *   FIELDS        0 none, 1 flat and dark fields, 2 flats before and after the scan
  *   AIR           0 none, 1 the line through the means of the outermost bins, 2 a level for each projection
+ *   DIVISOR       1 division by an image after air
  *   MINUS_LOG     1 -log is taken, 2 a later kernel takes it and counts what has no logarithm
  *   GROUP         work-group, a power of two
  *
  * Layouts
  *   samples      [row][projection][bin] or [projection][row][bin], by strides in rows of bins
- *   fields       [row of the detector][bin]
+ *   fields, divisor  [row of the detector][bin]
  *   projections  {place between the flats, 0 to 1; air level; 1 if replaced bins are counted; 0}
  *   sinograms    [row][projection][bin], `sinogram_stride` values from one to the next
  *   counts       [row] {without light in the flat field, not finite or too large, without logarithm, saturated}
@@ -25,6 +26,9 @@
 #endif
 #ifndef AIR
 #define AIR 0
+#endif
+#ifndef DIVISOR
+#define DIVISOR 0
 #endif
 #ifndef MINUS_LOG
 #define MINUS_LOG 1
@@ -96,6 +100,7 @@ inline __attribute__((always_inline)) float air_level(row_t row, int first, int 
 __kernel __attribute__((reqd_work_group_size(GROUP, 1, 1)))
 void correct_rows(__global const stored_t *restrict samples, __global const float *restrict flat,
                   __global const float *restrict flat2, __global const float *restrict dark,
+                  __global const float *restrict divisor,
                   __global const int *restrict rows, __global const float4 *restrict projections,
                   __global float *restrict sinograms, __global uint *restrict counts, __global uint *restrict unlit,
                   __global int *restrict levels, __global uint *restrict replaced, ulong first, ulong sinogram_stride, int row_stride,
@@ -142,7 +147,6 @@ void correct_rows(__global const stored_t *restrict samples, __global const floa
     for (int bin = item; bin < bins; bin += GROUP) {
         uint4 now = 0;
         float value = transmission(row, bin, &now);
-        found += now;
         if (counts_here && projection.z > 0.0f && (now.x | now.y | (MINUS_LOG == 1 ? now.z : 0)))
             atomic_inc(failing + bin);
 #if MINUS_LOG
@@ -154,6 +158,14 @@ void correct_rows(__global const stored_t *restrict samples, __global const floa
 #elif AIR == 2
         value /= projection.y;
 #endif
+#if DIVISOR
+        value /= divisor[fields + bin];
+        const int carried = fabs(value) <= largest;
+        /* what is replaced has a logarithm */
+        now = carried ? now : (uint4)(now.x, now.y + 1, 0, now.w);
+        value = carried ? value : (MINUS_LOG ? 1.0f : 0.0f);
+#endif
+        found += now;
 #if MINUS_LOG == 1
         value = line_integral(value);
 #endif

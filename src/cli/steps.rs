@@ -17,6 +17,9 @@ pub struct StepArgs {
     /// Divide by the air at both ends of each row (numbers of bins), or in a region of each projection (pixels)
     #[arg(long, value_name = "LEFT,RIGHT|X,Y,W,H", help_heading = "Preprocessing")]
     pub normalize_air: Option<Text>,
+    /// Divide transmissions by their mean over all projections; with SIGMA, in pixels, only by what a Gaussian leaves of it
+    #[arg(long, value_name = "SIGMA", num_args = 0..=1, default_missing_value = "all", help_heading = "Preprocessing")]
+    pub double_flat: Option<Text>,
     /// Replace pixels brighter than the median of SIZE x SIZE pixels by more than THRESHOLD counts; with ',both' also
     /// darker ones
     #[arg(long, value_name = "SIZE,THRESHOLD", help_heading = "Preprocessing")]

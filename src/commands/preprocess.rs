@@ -77,7 +77,7 @@ impl CorrectedScan {
         let used: Vec<usize> = (0..if sinograms { rows } else { pages }).collect();
         let wanted = WantedPages::new(&job, stack)?;
         let median = job.recipe.input.field_mode == FieldMode::Median;
-        let scope = Scope { median, used: &used, full_projections: true };
+        let scope = Scope { median, used: &used, rows: &(0..rows), full_projections: true };
         let preparation = Preparation::open(&job.recipe.steps, &stacks, scope)?;
         preparation.expect_light(&(0..if sinograms { 0 } else { rows }).collect::<Vec<_>>())?;
         remarks.into_iter().chain(preparation.remarks()).for_each(|remark| reporter.remark(remark));

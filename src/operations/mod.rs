@@ -55,7 +55,9 @@ pub use outliers::{DetectorRows, OutlierForm, OutlierRemover, OutlierRows};
 pub use polynomials::{AddedProfiles, ColumnProducts};
 pub use program_target::ProgramTarget;
 pub use row_blocks::{ImageFilterForm, ImageSteps, RotationForm, RowBlocks};
-pub use row_correction::{AirCorrection, DetectorBatch, FieldImages, ProjectionState, RowCorrection, RowCounts};
+pub use row_correction::{
+    AirCorrection, DetectorBatch, DetectorImages, FieldImages, ProjectionState, RowCorrection, RowCounts,
+};
 pub use row_operation::{BatchRows, RowKernel, RowOperation};
 pub use samples::{PieceSize, SampleOrder};
 pub use sinograms::{DeviceValues, SinogramBatch, SinogramShape};

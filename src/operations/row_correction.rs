@@ -22,6 +22,8 @@ pub struct RowCorrection<'a> {
     /// Largest magnitude of a value that later steps can carry.
     pub largest: f32,
     pub air: AirCorrection,
+    /// What transmissions are divided by after those of air, `[row][bin]` of the detector, if they are.
+    pub divisor: Option<&'a [f32]>,
     /// Steps on projections as images.
     pub images: ImageSteps,
     /// Where each pixel of the detector is looked up, `[row][bin]`, if it is: whole bins, whole rows, and the bits of the
@@ -34,10 +36,10 @@ pub struct RowCorrection<'a> {
 }
 
 impl RowCorrection<'_> {
-    /// Returns the number of flat fields that counts are divided by: 0, 1, or 2 with one before the scan and one after
-    /// it.
-    pub fn flats(&self) -> usize {
-        self.fields.map_or(0, |fields| if fields.flat2.is_some() { 2 } else { 1 })
+    /// Returns which images of the detector the correction holds on the device.
+    pub fn detector_images(&self) -> DetectorImages {
+        let flats = self.fields.map_or(0, |fields| if fields.flat2.is_some() { 2 } else { 1 });
+        DetectorImages { flats, divisor: self.divisor.is_some() }
     }
 
     /// Reports whether -log is taken.
@@ -72,11 +74,28 @@ impl RowCorrection<'_> {
             saturation: None,
             largest: f32::MAX,
             air: AirCorrection::Without,
+            divisor: None,
             images: ImageSteps::default(),
             places: &[],
             after: Vec::new(),
             projections,
         }
+    }
+}
+
+/// The images of the detector that a correction holds on the device.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct DetectorImages {
+    /// Number of flat fields that counts are divided by: 0, 1, or 2 with one before the scan and one after it.
+    pub flats: usize,
+    /// True if transmissions are divided by an image.
+    pub divisor: bool,
+}
+
+impl DetectorImages {
+    /// Reports whether there is any, so that a row of the detector must be known.
+    pub(super) fn any(self) -> bool {
+        self.flats > 0 || self.divisor
     }
 }
 

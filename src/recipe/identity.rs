@@ -101,8 +101,8 @@ mod tests {
     use crate::source::{Datasets, FieldMode, InputKind};
     use crate::spectrum::Filter;
     use crate::steps::{
-        Air, BeamHardening, BeyondDetector, Distortion, DistortionForm, FieldCorrection, Logarithm, Outliers, Paganin,
-        Steps, Stripes, Tilt, Unsharp,
+        Air, BeamHardening, BeyondDetector, Distortion, DistortionForm, DoubleFlat, FieldCorrection, Logarithm, Outliers,
+        Paganin, Steps, Stripes, Tilt, Unsharp,
     };
     use crate::units::{Interval, Length};
     use serde_json::json;
@@ -145,6 +145,7 @@ mod tests {
                 outliers: Some(Outliers::new(5, 300.0, true)),
                 fields: FieldCorrection { dark_scale: Some(0.5) },
                 air: Some(Air::Sides(3, 4)),
+                double_flat: Some(DoubleFlat::HighPass(20.5)),
                 distortion: Some(Distortion { form: DistortionForm::Positions, beyond: BeyondDetector::Repeat }),
                 tilt: Some(Tilt { degrees: 0.5 }),
                 phase: Some(Paganin { length: 3.0, unsharp: Some(Unsharp { sigma: 1.0, amount: 2.0 }) }),

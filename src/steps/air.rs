@@ -86,9 +86,7 @@ impl Step for Option<Air> {
     fn ready(&self, data: &Data, before: &RowSteps) -> Result<Option<Ready>> {
         let Some(air) = *self else { return Ok(None) };
         let projections = &data.stacks.data;
-        let has_flats =
-            data.stacks.flats.is_some() || data.stacks.joined.as_ref().is_some_and(|joined| joined.has_flats);
-        if !has_flats && !data.minus_log {
+        if !data.has_flats() && !data.minus_log {
             return Err(StepFlagError::AirWithoutLight { flats: "flat fields" }.into());
         }
         air.check(projections.width(), projections.height())?;

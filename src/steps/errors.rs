@@ -18,6 +18,11 @@ messages! {
         AirRegionOutside { x: usize, y: usize, width: usize, height: usize, bins: usize, rows: usize } =>
             "--normalize-air: {width}x{height} pixels at {x},{y} do not fit into projections of {bins}x{rows}";
             "give a part of them",
+        DoubleFlatWithoutLight { flats: &'static str } =>
+            "--double-flat: divides transmissions"; "it needs {flats} or --minus-log",
+        MalformedDoubleFlat { text: String, most: f64 } =>
+            "--double-flat: `{text}` is not SIGMA";
+            "give pixels above 0 and up to {most}, or all, or nothing; an argument after it is taken as SIGMA: write              others before it",
         MalformedHardening { text: String, count: usize, most: f64 } =>
             "--beam-hardening: `{text}` is not A2,A3,...";
             "give 1 to {count} factors of the square, the cube and so on, each within -{most}..{most}",
@@ -83,6 +88,9 @@ messages! {
         NoMemory { flats: String, width: usize, height: usize, needed: String, free: String } =>
             "{flats}: flats and darks of {width}x{height} need {needed} of memory, but {free} is free";
             "free some, or bin with --binning",
+        NoMemoryForMean { width: usize, height: usize, needed: String, free: String } =>
+            "--double-flat: the mean of projections of {width}x{height} needs {needed} of memory, but {free} is free";
+            "free some, choose rows with --rows, or bin with --binning",
         OtherSize { stack: String, width: usize, height: usize, bins: usize, rows: usize } =>
             "{stack}: its frames are {width}x{height}, the projections {bins}x{rows}";
             "both must have the same size and detector region",

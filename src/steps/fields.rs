@@ -282,7 +282,7 @@ fn transmissions(values: &mut [f32], first: &[f32], second: &[f32], progress: f3
 
 /// Reports whether the filter and back-projection carry a value; false for NaN.
 #[inline(always)]
-fn is_carried(value: f32, largest: f32) -> bool {
+pub(super) fn is_carried(value: f32, largest: f32) -> bool {
     value.abs() <= largest
 }
 

@@ -9,6 +9,7 @@ mod beam;
 mod counts;
 mod defects;
 mod distortion;
+mod double_flat;
 mod errors;
 mod fields;
 mod hardening;
@@ -25,6 +26,7 @@ pub use air::Air;
 pub use beam::{BeamLevels, ranges};
 pub use counts::{ClampedCounts, Counts, Repairs};
 pub use distortion::{BeyondDetector, Distortion, DistortionForm, Undistorted};
+pub use double_flat::DoubleFlat;
 pub use fields::FieldCorrection;
 pub use hardening::BeamHardening;
 pub use logarithm::{Logarithm, SMALLEST_TRANSMISSION};
@@ -90,6 +92,9 @@ steps! {
     /// Beam intensity changes between projections.
     #[serde(rename = "normalize-air")]
     air: Option<Air>,
+    /// What all projections have in common.
+    #[serde(rename = "double-flat", default, skip_serializing_if = "Option::is_none")]
+    double_flat: Option<DoubleFlat>,
     /// Distortion by the optics of the detector.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     distortion: Option<Distortion>,
@@ -185,6 +190,8 @@ pub struct Scope<'a> {
     pub median: bool,
     /// Numbers of the projections, ascending.
     pub used: &'a [usize],
+    /// Rows of the detector that slices need, without those around them that steps need.
+    pub rows: &'a Range<usize>,
     /// True if complete projections are corrected at once, instead of [`Preparation::block`] rows.
     pub full_projections: bool,
 }
@@ -201,6 +208,8 @@ struct PreparedFor {
 /// [`Steps`] prepared for data of one size.
 pub struct Preparation {
     prepared_for: PreparedFor,
+    /// Projections and rows from which some steps were prepared; `None` if none was.
+    of_projections: Option<(Vec<usize>, Range<usize>)>,
     rows: RowSteps,
     /// Number of steps on rows up to each step of the list.
     up_to: Vec<usize>,
@@ -248,12 +257,17 @@ impl Preparation {
         let most_rows = if scope.full_projections { height } else { block.unwrap_or(1) };
         let images = optics.places.is_some() || steps.tilt.is_some() || steps.phase.is_some();
         let Scope { median, used, .. } = scope;
-        let data = Data { stacks, optics: &optics, median, minus_log, images, projections: used.len(), most_rows };
+        // steps on images need the rows around others, in blocks
+        let needed = if images { 0..height } else { scope.rows.start.min(height)..scope.rows.end.min(height) };
+        let (projections, rows) = (used.len(), needed.clone());
+        let data = Data { stacks, optics: &optics, median, minus_log, images, projections, used, rows, most_rows };
         let prepared_for = PreparedFor { median: data.median, minus_log, images, projections: data.projections };
         let (mut rows, mut up_to, mut sinograms) = (RowSteps::default(), Vec::new(), Vec::new());
         if let Some((before, earlier)) = earlier.filter(|(_, earlier)| earlier.prepared_for == prepared_for) {
             let before = before.left_for(stacks);
-            up_to = earlier.up_to[..before.on_rows().in_common(steps).min(earlier.up_to.len())].to_vec();
+            let of_others = || steps.all().iter().position(|step| step.is_of_projections());
+            let alike = if earlier.serves(used, &needed) { None } else { of_others() }.unwrap_or(usize::MAX);
+            up_to = earlier.up_to[..before.on_rows().in_common(steps).min(earlier.up_to.len()).min(alike)].to_vec();
             rows = earlier.rows.first(up_to.last().copied().unwrap_or_default());
         }
         for step in steps.all().into_iter().skip(up_to.len()) {
@@ -265,8 +279,10 @@ impl Preparation {
             up_to.push(rows.count());
         }
         let fields = [&stacks.flats, &stacks.flats2, &stacks.darks].into_iter().flatten().filter(|_| has_fields);
+        let of_projections = steps.all().iter().any(|step| step.is_of_projections());
         Ok(Preparation {
             prepared_for,
+            of_projections: of_projections.then(|| (used.to_vec(), needed)),
             rows,
             up_to,
             sinograms,
@@ -276,7 +292,7 @@ impl Preparation {
             fingerprint: fields.map(|stack| format!("{}: {}", stack.flag(), stack.fingerprint())).collect(),
             description: describe(steps, &data),
             // data without fields may be scaled to the range of their type
-            saturation: projections.sample().largest().filter(|_| has_fields),
+            saturation: stacks.data.sample().largest().filter(|_| has_fields),
             defects: Defects::new(scope.used, bins),
             bins,
             height,
@@ -295,6 +311,11 @@ impl Preparation {
         let transmissions = steps.all().iter().position(|step| step.flag() == steps.fields.flag()).unwrap_or_default();
         let rows = all.rows.first(all.up_to[transmissions]);
         Ok(Preparation { rows, ..all })
+    }
+
+    /// Reports whether the steps are right for these projections and rows: some are prepared from them.
+    pub fn serves(&self, used: &[usize], rows: &Range<usize>) -> bool {
+        self.of_projections.as_ref().is_none_or(|(of, all)| of == used && all.start <= rows.start && rows.end <= all.end)
     }
 
     /// Returns remarks to the user that are made before the data are corrected.

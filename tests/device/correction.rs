@@ -259,6 +259,51 @@ fn air_and_transmissions() {
     }
 }
 
+/// What is divided by varies from pixel to pixel, and makes some values too large to be carried.
+#[test]
+fn transmissions_are_divided_by_an_image() {
+    let (session, scan) = (session(), scan());
+    let samples = StoredSamples { sample: SampleType::U16, swapped: false };
+    let image: Vec<f32> = (0..HEIGHT * BINS).map(|i| if i % 50 == 7 { 1e-6 } else { 0.4 + (i % 97) as f32 * 0.01 }).collect();
+    let largest = 1e5;
+    for minus_log in [true, false] {
+        let state = ProjectionState { number: 0, progress: 0.0, level: 1.0, watched: false };
+        let correction = RowCorrection {
+            fields: Some(FieldImages { flat: &scan.flat, flat2: Some(&scan.flat2), dark: &scan.dark }),
+            divisor: Some(&image),
+            largest,
+            after: if minus_log { vec![&LineIntegrals] } else { Vec::new() },
+            ..RowCorrection::nothing(BINS, HEIGHT, vec![state])
+        };
+        let shape = BlockShape { counted: ROWS.len(), ..BlockShape::straight(RowBlocks::all(ROWS.len()), [BINS, HEIGHT], 1) };
+        let rows = StoredRows::unbinned(samples, BINS);
+        let mut corrector = BlockCorrector::new(&session, &correction, rows, SampleOrder::Projections, shape).unwrap();
+        let sinograms: Buffer<f32> = session.buffer(ROWS.len() * BINS, CL_MEM_READ_WRITE, "sinograms").unwrap();
+        let counts: Vec<f64> = ROWS.iter().flat_map(|row| &scan.counts[row * BINS..][..BINS]).copied().collect();
+        let into = DeviceRows { values: &sinograms, first: 0, stride: BINS };
+        corrector.correct_into(&session, &batch(&ROWS, 0, 1), &stored(&counts, samples), &into).unwrap();
+        let found = corrector.take_counts(&session, ROWS.len()).unwrap();
+        let mut values = vec![0f32; ROWS.len() * BINS];
+        session.read(&sinograms, &mut values, "sinograms").unwrap();
+        for (place, &row) in ROWS.iter().enumerate() {
+            let without = wanted(&scan, 0, row, 0.0, AirCorrection::Without, false);
+            let mut counts = wanted(&scan, 0, row, 0.0, AirCorrection::Without, minus_log).counts;
+            counts[3] = 0;
+            for (bin, transmission) in without.line.into_iter().enumerate() {
+                let divided = transmission / f64::from(image[row * BINS + bin]);
+                let too_large = divided.abs() > f64::from(largest);
+                counts[1] += u32::from(too_large);
+                counts[2] -= u32::from(minus_log && too_large && divided <= 0.0);
+                let value = if too_large { f64::from(u8::from(minus_log)) } else { divided };
+                let want = if minus_log { -value.max(1e-6).ln() } else { value };
+                let got = f64::from(values[place * BINS + bin]);
+                assert!((got - want).abs() < 2e-6 * want.abs().max(1.0), "{row}, {bin}: {got}, {want}");
+            }
+            assert_eq!(found.rows[place], counts, "row {row}");
+        }
+    }
+}
+
 #[test]
 fn what_does_not_fit_is_refused() {
     let (session, scan) = (session(), scan());
@@ -324,6 +369,9 @@ fn runs_do_not_depend_on_who_corrects() {
         "--projections planted --minus-log --exclude 7,9".to_owned(),
         format!("{fields} --stripes sorting:size=5,titarenko --slices-per-pass 4"),
         format!("{fields} --remove-outliers 3,150,both --slices-per-pass 4"),
+        format!("{fields} --double-flat --rows 2..9 --slices-per-pass 2"),
+        format!("{fields} --double-flat 2.5 --normalize-air 6,4 --no-minus-log"),
+        format!("{fields} --double-flat 1.5 --tilt 1.5 --binning 2 --slices-per-pass 4"),
         format!("{fields} --beam-hardening 0.05,-0.004 --rows 2..9 --slices-per-pass 2"),
         format!("{fields} --beam-hardening=-0.1,0.02 --tilt 1.5 --stripes mean --slices-per-pass 4"),
         format!("{fields} --remove-outliers 5,400 --rows 1..10:3 --normalize-air 6,4"),

@@ -12,6 +12,7 @@ mod center;
 mod correction;
 mod devices;
 mod doctor;
+mod flats;
 mod flips;
 mod formats;
 mod gridding;

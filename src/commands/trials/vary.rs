@@ -10,7 +10,7 @@ use toml::Table;
 pub(super) const MOST: usize = 400;
 
 /// Flags that can be varied: those that change a slice of the same data, but not its size.
-const VARIABLE: [&str; 36] = [
+const VARIABLE: [&str; 37] = [
     "center",
     "tilt",
     "start-angle",
@@ -25,6 +25,7 @@ const VARIABLE: [&str; 36] = [
     "no-minus-log",
     "dark-scale",
     "normalize-air",
+    "double-flat",
     "beam-hardening",
     "remove-outliers",
     "stripes",

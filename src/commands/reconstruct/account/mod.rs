@@ -112,6 +112,7 @@ impl<'a> Account<'a> {
         row("Outliers", steps.outliers.as_ref().map(|outliers| format!("replaced, {outliers}")));
         row("Fields", self.scan.fields.map(|fields| self.fields_in_a_row(fields)));
         row("Air", steps.air.as_ref().map(|air| format!("divided by the air, {air}")));
+        row("Double flat", steps.double_flat.map(|double_flat| format!("divided by {}", double_flat.in_words())));
         row("Distortion", steps.distortion.map(|distortion| format!("corrected by {}", distortion.form.in_words())));
         row("Tilt", steps.tilt.as_ref().map(|tilt| format!("{} degrees", brief(tilt.degrees))));
         row("Inclination", self.recipe.scan.lamino_angle.map(|angle| format!("{angle} degrees")));
@@ -207,6 +208,9 @@ impl<'a> Account<'a> {
                 "Each projection was divided by its mean over the region {region} (x, y, width, height)."
             )),
             None => {}
+        }
+        if let Some(double_flat) = steps.double_flat {
+            said.push(format!("Transmissions were divided by {}.", double_flat.in_words()));
         }
         said.extend(steps.distortion.map(|distortion| distortion.form.sentence()));
         if let Some(tilt) = &steps.tilt {
