@@ -14,6 +14,10 @@ pub struct StepArgs {
     /// Factor to multiply the dark fields by, if their exposure time differs [default: 1]
     #[arg(long, value_name = "F", allow_hyphen_values = true, help_heading = "Preprocessing")]
     pub dark_scale: Option<f64>,
+    /// Scale projections by the current of the storage ring: a dataset of the HDF5 scan, or a file with a number a line, for
+    /// each frame, each projection, or each of flats and projections
+    #[arg(long, value_name = "DATASET|FILE", help_heading = "Preprocessing")]
+    pub beam_current: Option<Text>,
     /// Divide by the air at both ends of each row (numbers of bins), or in a region of each projection (pixels)
     #[arg(long, value_name = "LEFT,RIGHT|X,Y,W,H", help_heading = "Preprocessing")]
     pub normalize_air: Option<Text>,

@@ -63,7 +63,7 @@ fn add_measures(input: &InputArgs, steps: &mut StepArgs, has_pixel_size: bool) -
     if let (Some(_), Some(spec), false) = (&steps.phase, input.hdf5_spec(), complete) {
         // the first part stands for all
         let file = input.parts().first().map_or(spec.to_owned(), |part| spec.replace(PART, part));
-        let Input { kind: InputKind::Hdf5, datasets, .. } = Input::new(input)? else { return Ok(remarks) };
+        let Input { kind: InputKind::Hdf5, datasets, .. } = Input::new(input, steps)? else { return Ok(remarks) };
         // flats, darks and angles do not matter
         let scan = Hdf5Input { file: file.into(), data: datasets.data, ..Hdf5Input::default() };
         let measures = hdf5::measures(&scan)?;

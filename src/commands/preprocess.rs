@@ -172,7 +172,7 @@ impl WantedPages {
 pub(super) fn job(args: &PreprocessArgs, given_steps: &StepArgs) -> Result<Job> {
     check_conflicts(CheckedCommand::Preprocess, &[given(&args.input)?, given(&args.steps)?])?;
     let text = |value: &Option<Text>| value.as_ref().map(|text| text.0.clone());
-    let input = Input::new(&args.input)?;
+    let input = Input::new(&args.input, &args.steps)?;
     let slice = SliceGrid::of_pixels(text(&args.pixel_size).as_deref(), input.binning)?;
     let steps = steps(&args.input, given_steps, &slice)?;
     let execution = Execution {

@@ -1,6 +1,6 @@
 //! The stacks of a run.
 
-use super::{Binning, DistortionMap, Hdf5Measures, Stack, StackPaths};
+use super::{BeamCurrents, Binning, DistortionMap, FrameRoles, Hdf5Measures, Stack, StackPaths};
 use crate::error::Result;
 use serde::{Deserialize, Serialize};
 use std::fmt;
@@ -20,6 +20,10 @@ pub struct Stacks {
     pub angles: Option<Vec<f64>>,
     /// Distortion of the data and their fields by the optics, if it is corrected.
     pub distortion: Option<DistortionMap>,
+    /// What the frames of an HDF5 file are that has them in one dataset.
+    pub roles: Option<FrameRoles>,
+    /// Currents of the storage ring, if projections are scaled by them.
+    pub currents: Option<BeamCurrents>,
     /// What the input says of the acquisition, for pixels that are not binned.
     pub measures: Hdf5Measures,
     /// Number of bytes that reading the data takes in addition to the values.
@@ -90,8 +94,20 @@ impl Stacks {
     /// Creates stacks of data without fields.
     pub fn of(data: Stack) -> Stacks {
         let held = data.held();
-        let (measures, distortion, joined) = (Hdf5Measures::default(), None, None);
-        Stacks { data, flats: None, flats2: None, darks: None, angles: None, distortion, measures, held, joined }
+        let measures = Hdf5Measures::default();
+        Stacks {
+            data,
+            flats: None,
+            flats2: None,
+            darks: None,
+            angles: None,
+            distortion: None,
+            roles: None,
+            currents: None,
+            measures,
+            held,
+            joined: None,
+        }
     }
 
     /// Bins the pixels of all stacks.
@@ -109,20 +125,33 @@ impl Stacks {
         })
     }
 
-    /// Adds the distortion that the files say, if there are any.
+    /// Adds the distortion and the currents that files say, if there are any.
     ///
     /// # Errors
-    /// The errors of [`DistortionMap::open`].
-    pub fn with_distortion(self, paths: &StackPaths) -> Result<Stacks> {
+    /// The errors of [`DistortionMap::open`] and of [`BeamCurrents::open`].
+    pub fn with_files(self, paths: &StackPaths) -> Result<Stacks> {
         let files = Some(&paths.distortion).filter(|files| !files.is_empty());
-        Ok(Stacks { distortion: files.map(|files| DistortionMap::open(files)).transpose()?, ..self })
+        let distortion = files.map(|files| DistortionMap::open(files)).transpose()?;
+        let currents = paths.currents.as_ref().map(|file| {
+            BeamCurrents::open(Path::new(file), self.roles.as_ref(), self.frame_counts())
+        });
+        let currents = currents.transpose()?.or(self.currents);
+        Ok(Stacks { distortion, currents, ..self })
     }
 
-    /// Returns the files of all stacks, and of the distortion.
+    /// Returns the numbers of flats, of projections, and of flats after the scan.
+    pub fn frame_counts(&self) -> [usize; 3] {
+        let count = |stack: &Option<Stack>| stack.as_ref().map_or(0, Stack::len);
+        [count(&self.flats), self.data.len(), count(&self.flats2)]
+    }
+
+    /// Returns the files of all stacks, of the distortion and of the currents.
     pub fn files(&self) -> impl Iterator<Item = &Path> {
         let stacks = [Some(&self.data), self.flats.as_ref(), self.flats2.as_ref(), self.darks.as_ref()];
         let joined = self.joined.iter().flat_map(|joined| &joined.files);
         let of_stacks = stacks.into_iter().flatten().flat_map(Stack::files).chain(joined);
-        of_stacks.chain(self.distortion.iter().flat_map(DistortionMap::files)).map(PathBuf::as_path)
+        let of_currents = self.currents.iter().filter_map(|currents| currents.file.as_ref());
+        let beside = self.distortion.iter().flat_map(DistortionMap::files).chain(of_currents);
+        of_stacks.chain(beside).map(PathBuf::as_path)
     }
 }

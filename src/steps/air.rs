@@ -5,6 +5,7 @@ use super::{Band, Counts, Data, Ready, RowStep, RowSteps, Step, StepFlags, widen
 use crate::error::{Error, Result};
 use crate::geometry::Roi;
 use crate::operations::{AirCorrection, RowCorrection};
+use crate::remark::Remark;
 use rayon::prelude::*;
 use serde_with::{DeserializeFromStr, SerializeDisplay};
 use std::fmt;
@@ -92,7 +93,9 @@ impl Step for Option<Air> {
         air.check(projections.width(), projections.height())?;
         let step: Box<dyn RowStep> = match air {
             Air::Sides(left, right) => Box::new(AirSides { left, right }),
-            Air::Region(region) => Box::new(AirLevels(levels(region, data, before)?)),
+            Air::Region(region) => {
+                Box::new(AirLevels { levels: levels(region, data, before)?, remarks: Vec::new() })
+            }
         };
         Ok(Some(Ready::Rows(step)))
     }
@@ -136,8 +139,12 @@ impl RowStep for AirSides {
     }
 }
 
-/// [`Air::Region`], prepared: the level of every projection.
-struct AirLevels(Vec<f64>);
+/// Division by a level of every projection: [`Air::Region`], prepared, or the current of the beam.
+pub(super) struct AirLevels {
+    pub levels: Vec<f64>,
+    /// Remarks to the user about the levels.
+    pub remarks: Vec<Remark>,
+}
 
 impl RowStep for AirLevels {
     fn apply(&self, band: &mut Band, _: &mut Counts) {
@@ -150,11 +157,15 @@ impl RowStep for AirLevels {
         correction.projections.iter_mut().for_each(|state| state.level = self.level(state.number));
         true
     }
+
+    fn remarks(&self) -> Vec<Remark> {
+        self.remarks.clone()
+    }
 }
 
 impl AirLevels {
     fn level(&self, projection: usize) -> f32 {
-        self.0.get(projection).copied().unwrap_or(1.0) as f32
+        self.levels.get(projection).copied().unwrap_or(1.0) as f32
     }
 }
 

@@ -18,6 +18,8 @@ messages! {
         AirRegionOutside { x: usize, y: usize, width: usize, height: usize, bins: usize, rows: usize } =>
             "--normalize-air: {width}x{height} pixels at {x},{y} do not fit into projections of {bins}x{rows}";
             "give a part of them",
+        CurrentWithoutLight { flats: &'static str } =>
+            "--beam-current: scales transmissions"; "it needs {flats} or --minus-log",
         DoubleFlatWithoutLight { flats: &'static str } =>
             "--double-flat: divides transmissions"; "it needs {flats} or --minus-log",
         MalformedDoubleFlat { text: String, most: f64 } =>
@@ -88,6 +90,13 @@ messages! {
         NoMemory { flats: String, width: usize, height: usize, needed: String, free: String } =>
             "{flats}: flats and darks of {width}x{height} need {needed} of memory, but {free} is free";
             "free some, or bin with --binning",
+        NoCurrent { title: String, projection: usize, current: f64 } =>
+            "{title}: the current of projection {projection} is {current}, not a number above 0";
+            "leave the projection out with --exclude, or correct the number",
+        OddCurrent { title: String, projection: usize, current: f64, of_flats: f64 } =>
+            "{title}: the current of projection {projection}, {current}, is not within 1e-6 to 1e6 times that of the \
+             flats, {of_flats}";
+            "give currents of one unit, or leave the projection out with --exclude",
         NoMemoryForMean { width: usize, height: usize, needed: String, free: String } =>
             "--double-flat: the mean of projections of {width}x{height} needs {needed} of memory, but {free} is free";
             "free some, choose rows with --rows, or bin with --binning",

@@ -7,6 +7,7 @@
 mod air;
 mod beam;
 mod counts;
+mod current;
 mod defects;
 mod distortion;
 mod double_flat;
@@ -43,7 +44,7 @@ use crate::error::Result;
 use crate::kernel::StepTarget;
 use crate::operations::{ImageSteps, ProjectionState, RowBlocks, RowCorrection, RowCounts, SinogramShape};
 use crate::remark::Remark;
-use crate::source::Stacks;
+use crate::source::{BeamCurrents, CurrentSource, Stacks};
 use defects::Defects;
 use fields::progress;
 use phase::PaganinFilter;
@@ -89,6 +90,9 @@ steps! {
     outliers: Option<Outliers>,
     /// From counts to transmissions.
     fields: FieldCorrection,
+    /// The current of the storage ring in each projection.
+    #[serde(rename = "beam-current", default, skip_serializing_if = "Option::is_none")]
+    current: Option<CurrentSource>,
     /// Beam intensity changes between projections.
     #[serde(rename = "normalize-air")]
     air: Option<Air>,
@@ -158,7 +162,7 @@ impl Steps {
     fn left_for(&self, stacks: &Stacks) -> Steps {
         let Some(joined) = &stacks.joined else { return self.clone() };
         let logarithm = if self.logarithm.is_taken(joined.has_flats) { Logarithm::Always } else { Logarithm::Never };
-        Steps { outliers: None, fields: FieldCorrection::default(), logarithm, ..self.clone() }
+        Steps { outliers: None, fields: FieldCorrection::default(), current: None, logarithm, ..self.clone() }
     }
 
     /// Returns these steps without those on sinograms.
@@ -217,7 +221,7 @@ pub struct Preparation {
     block: Option<usize>,
     has_fields: bool,
     minus_log: bool,
-    /// Fingerprint of the files of the fields.
+    /// Fingerprint of the files of the fields, and of the currents.
     fingerprint: String,
     description: Vec<(&'static str, String)>,
     /// Largest count of the sample type, if there are flat fields.
@@ -289,7 +293,10 @@ impl Preparation {
             block,
             has_fields,
             minus_log,
-            fingerprint: fields.map(|stack| format!("{}: {}", stack.flag(), stack.fingerprint())).collect(),
+            fingerprint: fields
+                .map(|stack| format!("{}: {}", stack.flag(), stack.fingerprint()))
+                .chain(stacks.currents.as_ref().map(BeamCurrents::fingerprint))
+                .collect(),
             description: describe(steps, &data),
             // data without fields may be scaled to the range of their type
             saturation: stacks.data.sample().largest().filter(|_| has_fields),
@@ -304,11 +311,11 @@ impl Preparation {
     /// # Errors
     /// The errors of [`open`](Self::open).
     pub fn to_transmissions(steps: &Steps, stacks: &Stacks, scope: Scope) -> Result<Preparation> {
-        let (outliers, fields) = (steps.outliers.clone(), steps.fields);
+        let (outliers, fields, current) = (steps.outliers.clone(), steps.fields, steps.current);
         // a transmission that is missing is 1, as before -log
-        let steps = Steps { outliers, fields, logarithm: Logarithm::Always, ..Steps::default() };
+        let steps = Steps { outliers, fields, current, logarithm: Logarithm::Always, ..Steps::default() };
         let all = Preparation::open(&steps, stacks, scope)?;
-        let transmissions = steps.all().iter().position(|step| step.flag() == steps.fields.flag()).unwrap_or_default();
+        let transmissions = steps.all().iter().position(|step| step.flag() == steps.current.flag()).unwrap_or_default();
         let rows = all.rows.first(all.up_to[transmissions]);
         Ok(Preparation { rows, ..all })
     }
@@ -341,7 +348,7 @@ impl Preparation {
         self.minus_log
     }
 
-    /// Returns a text that identifies the files of the fields without reading them; empty without fields.
+    /// Returns a text that identifies the files of the fields without reading them, and the currents; empty without both.
     pub fn fingerprint(&self) -> &str {
         &self.fingerprint
     }

@@ -432,3 +432,44 @@ fn pixels_without_light_are_not_divided() {
     let said = Preparation::open(&steps(Logarithm::Never), &stacks, scope(&[0], true)).err().unwrap().to_string();
     assert!(said.contains("--double-flat: divides transmissions"), "{said}");
 }
+
+#[test]
+fn currents_scale_projections() {
+    let directory = tempfile::tempdir().unwrap();
+    let plain = stacks(directory.path());
+    let flats2 = write(directory.path(), "flats2", &[vec![900.0; ROWS * BINS]]);
+    let steps = |current| Steps { current, logarithm: Logarithm::Never, ..Steps::default() };
+    let currents = BeamCurrents {
+        projections: vec![180.0, 150.0, 160.0],
+        flats: Some(200.0),
+        flats2: Some(140.0),
+        title: "--beam-current c.txt".into(),
+        file: None,
+    };
+    let mut stacks = Stacks { currents: Some(currents.clone()), ..plain };
+    for (flats2, of_flats) in [(None, [200.0; 3]), (Some(flats2), [200.0, 170.0, 140.0])] {
+        stacks.flats2 = flats2;
+        let [before, scaled] =
+            [None, Some(CurrentSource::File)].map(|current| preparation(&stacks, &steps(current), true));
+        for p in 0..COUNT {
+            let factor = of_flats[p] / currents.projections[p];
+            let (values, counts) = whole(&stacks.data, &scaled, p);
+            for (got, before) in values.iter().zip(whole(&stacks.data, &before, p).0) {
+                let want = f64::from(before) * factor;
+                assert!((f64::from(*got) - want).abs() < 3e-7 * want.abs(), "{p}: {got} and {want}");
+            }
+            assert_eq!(counts.clamped.total(), 0);
+        }
+    }
+    // relative to the mean of the projections, without those that have no current
+    let of_projections = BeamCurrents { flats: None, flats2: None, projections: vec![180.0, 0.0, 160.0], ..currents };
+    stacks.currents = Some(of_projections);
+    let open = |used: &[usize]| Preparation::open(&steps(Some(CurrentSource::File)), &stacks, scope(used, true));
+    let said = open(&[0, 1]).err().unwrap().to_string();
+    assert!(said.contains("--beam-current c.txt: the current of projection 1 is 0"), "{said}");
+    let prepared = open(&[0, 2]).unwrap();
+    assert!(prepared.remarks()[0].text().contains("the mean of their own currents, 170"), "{:?}", prepared.remarks());
+    let before = preparation(&stacks, &steps(None), true);
+    let [scaled, before] = [prepared, before].map(|prepared| f64::from(whole(&stacks.data, &prepared, 2).0[5]));
+    assert!((scaled / before - 170.0 / 160.0).abs() < 1e-6, "{scaled} and {before}");
+}

@@ -111,6 +111,7 @@ impl<'a> Account<'a> {
         row("Binning", (input.binning > 1).then(|| format!("{0} x {0} pixels of the detector", input.binning)));
         row("Outliers", steps.outliers.as_ref().map(|outliers| format!("replaced, {outliers}")));
         row("Fields", self.scan.fields.map(|fields| self.fields_in_a_row(fields)));
+        row("Beam current", steps.current.map(|_| "projections scaled by that of the storage ring".to_owned()));
         row("Air", steps.air.as_ref().map(|air| format!("divided by the air, {air}")));
         row("Double flat", steps.double_flat.map(|double_flat| format!("divided by {}", double_flat.in_words())));
         row("Distortion", steps.distortion.map(|distortion| format!("corrected by {}", distortion.form.in_words())));
@@ -200,6 +201,9 @@ impl<'a> Account<'a> {
             ));
         }
         said.extend(self.scan.fields.and_then(|fields| self.field_correction(fields)));
+        if steps.current.is_some() {
+            said.push("Projections were scaled by the current of the storage ring.".into());
+        }
         match &steps.air {
             Some(Air::Sides(left, right)) => said.push(format!(
                 "Each row was divided by a straight line through the means of its first {left} and last {right} bins."
