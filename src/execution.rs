@@ -9,7 +9,7 @@ use crate::recipe::{Span, parse_size, parse_time};
 use crate::report::Messages;
 use crate::shard::Shard;
 use crate::sink::{OUTPUT_FORMS, Target};
-use crate::source::{StackPaths, distortion_files, list_file};
+use crate::source::{CurrentSource, StackPaths, distortion_files, list_file};
 use crate::visible::Shown;
 use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};

@@ -14,6 +14,10 @@ pub struct StepArgs {
     /// Factor to multiply the dark fields by, if their exposure time differs [default: 1]
     #[arg(long, value_name = "F", allow_hyphen_values = true, help_heading = "Preprocessing")]
     pub dark_scale: Option<f64>,
+    /// Flat fields that change: divide each projection by the mean of the flats and N principal components of them, with
+    /// weights of its own [default for N: as many as are more than noise]
+    #[arg(long, value_name = "N", num_args = 0..=1, default_missing_value = "auto", help_heading = "Preprocessing")]
+    pub eigen_flats: Option<Text>,
     /// Scale projections by the current of the storage ring: a dataset of the HDF5 scan, or a file with a number a line, for
     /// each frame, each projection, or each of flats and projections
     #[arg(long, value_name = "DATASET|FILE", help_heading = "Preprocessing")]

@@ -30,6 +30,8 @@ pub struct CorrectionForm {
     pub samples: SampleForm,
     /// Number of flat fields: 0 without correction, 2 before and after the scan.
     pub flats: u32,
+    /// Number of components of the beam.
+    pub components: u32,
     pub air: AirKind,
     /// True if transmissions are divided by an image after those of air.
     pub divisor: bool,
@@ -62,6 +64,7 @@ fn generate_correction(form: CorrectionForm) -> Result<KernelSource> {
     let mut defines = Defines::default();
     form.samples.define(&mut defines)?;
     defines.number("FIELDS", form.flats)?;
+    defines.number("COMPONENTS", form.components)?;
     defines.number("AIR", form.air as u32)?;
     defines.number("DIVISOR", u32::from(form.divisor))?;
     defines.number("MINUS_LOG", form.minus_log as u32)?;
@@ -75,13 +78,13 @@ pub(super) fn variants(on: &ProgramTarget) -> Result<Vec<KernelSource>> {
     let group = power_of_two_group(on.target.facts, CORRECTION_GROUP) as u32;
     let samples = |bytes, kind, swapped| SampleForm { bytes, kind, swapped };
     [
-        (SampleForm::COUNTS, 2, AirKind::Sides, false, LogKind::Taken),
-        (samples(1, SampleKind::Signed, false), 0, AirKind::Without, true, LogKind::Taken),
-        (samples(2, SampleKind::Float, false), 1, AirKind::Levels, true, LogKind::Later),
-        (samples(4, SampleKind::Float, true), 0, AirKind::Without, false, LogKind::Without),
+        (SampleForm::COUNTS, [2, 3], AirKind::Sides, false, LogKind::Taken),
+        (samples(1, SampleKind::Signed, false), [0, 0], AirKind::Without, true, LogKind::Taken),
+        (samples(2, SampleKind::Float, false), [1, 0], AirKind::Levels, true, LogKind::Later),
+        (samples(4, SampleKind::Float, true), [0, 0], AirKind::Without, false, LogKind::Without),
     ]
-    .map(|(samples, flats, air, divisor, minus_log)| {
-        generate_correction(CorrectionForm { samples, flats, air, divisor, minus_log, group })
+    .map(|(samples, [flats, components], air, divisor, minus_log)| {
+        generate_correction(CorrectionForm { samples, flats, components, air, divisor, minus_log, group })
     })
     .into_iter()
     .collect()
@@ -117,6 +120,8 @@ pub struct RowCorrector {
     flat2: Buffer<f32>,
     dark: Buffer<f32>,
     divisor: Buffer<f32>,
+    components: Buffer<f32>,
+    weights: Buffer<f32>,
     states: Buffer<[f32; 4]>,
     counts: Buffer<[u32; 4]>,
     unlit: Buffer<u32>,
@@ -154,7 +159,7 @@ impl RowCorrector {
     /// Returns the buffers for rows of this form.
     pub fn layout(form: RowsForm) -> BufferLayout {
         let RowsForm { stored, bins, height, size, halo, held, projections } = form;
-        let DetectorImages { flats, divisor } = held;
+        let DetectorImages { flats, components, divisor } = held;
         let PieceSize { rows, projections: at_once, counted, .. } = size;
         let (most, pieces) = ((rows + 2 * halo) * at_once, size.at_once.max(1));
         let image = |used: bool| if used { height * bins } else { 1 };
@@ -165,6 +170,8 @@ impl RowCorrector {
             .with::<f32>("flat fields after the scan", image(flats > 1))
             .with::<f32>("dark fields", image(flats > 0))
             .with::<f32>("mean of projections", image(divisor))
+            .with::<f32>("components of the beam", (components * height * bins).max(1))
+            .with::<f32>("weights of components", (components * projections).max(1))
             .with::<[f32; 4]>("projections", projections)
             .with::<[u32; 4]>("counts of replaced values", counted)
             .with::<u32>("projections without light", projections)
@@ -251,6 +258,11 @@ impl RowCorrector {
             flat2: field(fields.and_then(|f| f.flat2), "flat fields after the scan")?,
             dark: field(fields.map(|f| f.dark), "dark fields")?,
             divisor: field(correction.divisor, "mean of projections")?,
+            components: field(
+                fields.map(|f| f.components).filter(|images| !images.is_empty()),
+                "components of the beam",
+            )?,
+            weights: field(Some(&correction.weights[..]).filter(|_| held.components > 0), "weights of components")?,
             states: layout.constant(session, "projections", &states)?,
             counts: layout.buffer(session, "counts of replaced values")?,
             unlit: layout.buffer(session, "projections without light")?,
@@ -353,6 +365,8 @@ impl RowCorrector {
             .buffer(&self.flat2, image(self.held.flats > 1), "flat fields after the scan")?
             .buffer(&self.dark, image(self.held.flats > 0), "dark fields")?
             .buffer(&self.divisor, image(self.held.divisor), "mean of projections")?
+            .buffer(&self.components, self.held.components * self.height * self.bins, "components of the beam")?
+            .buffer(&self.weights, self.held.components * projections.end, "weights of components")?
             .buffer(&piece.rows, rows.len(), "numbers of rows")?
             .buffer(&self.states, projections.end, "projections")?
             .rows(into, rows.len(), in_row)?
@@ -370,7 +384,8 @@ impl RowCorrector {
             .value(projections.start as i32)?
             .value(self.saturation)?
             .value(self.largest)?
-            .value(self.air)?;
+            .value(self.air)?
+            .value((self.height * self.bins) as u64)?;
         let global = [self.group, projections.len(), rows.len()];
         piece.read = Some(launch.among_uploads().run(&global, Some(&[self.group, 1, 1]))?);
         Ok(copying)
@@ -433,6 +448,7 @@ fn source(correction: &RowCorrection, samples: StoredSamples, group: usize) -> R
     generate_correction(CorrectionForm {
         samples: sample_form(if correction.outliers.is_some() { StoredSamples::F32 } else { samples })?,
         flats: correction.detector_images().flats as u32,
+        components: correction.detector_images().components as u32,
         air: match correction.air {
             AirCorrection::Without => AirKind::Without,
             AirCorrection::Sides(..) => AirKind::Sides,

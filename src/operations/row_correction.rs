@@ -17,6 +17,8 @@ pub struct RowCorrection<'a> {
     /// Outliers, which are replaced before all other steps.
     pub outliers: Option<OutlierForm>,
     pub fields: Option<FieldImages<'a>>,
+    /// Weights of the components of the beam, `[projection][component]`.
+    pub weights: Vec<f32>,
     /// Counts from which a sample is saturated.
     pub saturation: Option<f32>,
     /// Largest magnitude of a value that later steps can carry.
@@ -39,7 +41,8 @@ impl RowCorrection<'_> {
     /// Returns which images of the detector the correction holds on the device.
     pub fn detector_images(&self) -> DetectorImages {
         let flats = self.fields.map_or(0, |fields| if fields.flat2.is_some() { 2 } else { 1 });
-        DetectorImages { flats, divisor: self.divisor.is_some() }
+        let components = self.fields.map_or(0, |fields| fields.components.len() / fields.flat.len().max(1));
+        DetectorImages { flats, components, divisor: self.divisor.is_some() }
     }
 
     /// Reports whether -log is taken.
@@ -71,6 +74,7 @@ impl RowCorrection<'_> {
             height,
             outliers: None,
             fields: None,
+            weights: Vec::new(),
             saturation: None,
             largest: f32::MAX,
             air: AirCorrection::Without,
@@ -88,6 +92,8 @@ impl RowCorrection<'_> {
 pub struct DetectorImages {
     /// Number of flat fields that counts are divided by: 0, 1, or 2 with one before the scan and one after it.
     pub flats: usize,
+    /// Number of components of the beam that projections have weights of.
+    pub components: usize,
     /// True if transmissions are divided by an image.
     pub divisor: bool,
 }
@@ -106,6 +112,8 @@ pub struct FieldImages<'a> {
     /// Flat field after the scan.
     pub flat2: Option<&'a [f32]>,
     pub dark: &'a [f32],
+    /// Components of the beam, `[component][row][bin]`.
+    pub components: &'a [f32],
 }
 
 /// The transmissions of air that transmissions are divided by.

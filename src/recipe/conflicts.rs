@@ -242,7 +242,7 @@ mod tests {
                 pairs += 1;
             }
         }
-        assert_eq!(pairs, 36);
+        assert_eq!(pairs, 37);
     }
 
     #[test]

@@ -101,8 +101,8 @@ mod tests {
     use crate::source::{CurrentSource, Datasets, FieldMode, InputKind};
     use crate::spectrum::Filter;
     use crate::steps::{
-        Air, BeamHardening, BeyondDetector, Distortion, DistortionForm, DoubleFlat, FieldCorrection, Logarithm, Outliers,
-        Paganin, Steps, Stripes, Tilt, Unsharp,
+        Air, BeamHardening, BeyondDetector, Distortion, DistortionForm, DoubleFlat, EigenFlats, FieldCorrection,
+        Logarithm, Outliers, Paganin, Steps, Stripes, Tilt, Unsharp,
     };
     use crate::units::{Interval, Length};
     use serde_json::json;
@@ -144,7 +144,7 @@ mod tests {
             },
             steps: Steps {
                 outliers: Some(Outliers::new(5, 300.0, true)),
-                fields: FieldCorrection { dark_scale: Some(0.5) },
+                fields: FieldCorrection { dark_scale: Some(0.5), eigen: Some(EigenFlats::Exactly(3)) },
                 current: Some(CurrentSource::Dataset),
                 air: Some(Air::Sides(3, 4)),
                 double_flat: Some(DoubleFlat::HighPass(20.5)),

@@ -3,7 +3,6 @@
 use crate::error::{Error, Result, messages};
 use crate::files::{excerpt, read_numbers};
 use serde::{Deserialize, Serialize};
-use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 use strum::{Display, EnumString, IntoStaticStr, VariantArray};
@@ -142,7 +141,9 @@ impl BeamCurrents {
                     let mut counts = vec![format!("projections, {projections}")];
                     if flats + flats2 > 0 {
                         let all = flats + projections + flats2;
-                        counts.push(format!("flats, projections and flats after the scan together, in this order, {all}"));
+                        counts.push(format!(
+                            "flats, projections and flats after the scan together, in this order, {all}"
+                        ));
                     }
                     counts.extend(roles.map(|roles| format!("frames in the file, {}", roles.count)));
                     let (numbers, counts) = (list.len(), counts.join(", or "));
@@ -224,9 +225,8 @@ mod tests {
 
     #[test]
     fn the_fingerprint_is_of_every_number() {
-        let prints = [[1.0, 2.0, 3.0], [1.0, 2.0, 4.0], [2.0, 2.0, 3.0]].map(|list| {
-            of(&list, None, [1, 2, 0]).unwrap().fingerprint()
-        });
+        let prints = [[1.0, 2.0, 3.0], [1.0, 2.0, 4.0], [2.0, 2.0, 3.0]]
+            .map(|list| of(&list, None, [1, 2, 0]).unwrap().fingerprint());
         assert!(prints[0] != prints[1] && prints[0] != prints[2]);
     }
 }

@@ -132,9 +132,10 @@ impl Stacks {
     pub fn with_files(self, paths: &StackPaths) -> Result<Stacks> {
         let files = Some(&paths.distortion).filter(|files| !files.is_empty());
         let distortion = files.map(|files| DistortionMap::open(files)).transpose()?;
-        let currents = paths.currents.as_ref().map(|file| {
-            BeamCurrents::open(Path::new(file), self.roles.as_ref(), self.frame_counts())
-        });
+        let currents = paths
+            .currents
+            .as_ref()
+            .map(|file| BeamCurrents::open(Path::new(file), self.roles.as_ref(), self.frame_counts()));
         let currents = currents.transpose()?.or(self.currents);
         Ok(Stacks { distortion, currents, ..self })
     }

@@ -32,7 +32,7 @@ impl fmt::Display for Air {
 
 impl Air {
     /// Checks that projections of `bins` x `rows` contain the part.
-    fn check(&self, bins: usize, rows: usize) -> Result<()> {
+    pub(super) fn check(&self, bins: usize, rows: usize) -> Result<()> {
         match *self {
             Air::Sides(left, right) if left.saturating_add(right) > bins => {
                 Err(StepFlagError::AirSidesOutside { left, right, bins, rows }.into())
@@ -93,9 +93,7 @@ impl Step for Option<Air> {
         air.check(projections.width(), projections.height())?;
         let step: Box<dyn RowStep> = match air {
             Air::Sides(left, right) => Box::new(AirSides { left, right }),
-            Air::Region(region) => {
-                Box::new(AirLevels { levels: levels(region, data, before)?, remarks: Vec::new() })
-            }
+            Air::Region(region) => Box::new(AirLevels { levels: levels(region, data, before)?, remarks: Vec::new() }),
         };
         Ok(Some(Ready::Rows(step)))
     }

@@ -1,8 +1,8 @@
 //! Double flat field: transmissions are divided by what all projections have in common.
 
 use super::errors::{FieldError, StepFlagError};
-use super::fields::is_carried;
 use super::logarithm::line_integral;
+use super::transmissions::is_carried;
 use super::{
     Band, Counts, Data, Ready, RowStep, RowSteps, SMALLEST_TRANSMISSION, Step, StepFlags, check_projections, widened,
 };
@@ -227,7 +227,8 @@ fn blurred(image: &[f64], of: &Range<usize>, rows: &Range<usize>, [bins, height]
                 along_columns.iter_mut().zip(line).for_each(|(sum, value)| *sum += weight * value);
             }
         }
-        let wide: Vec<f64> = (-(reach as i64)..(bins + reach) as i64).map(|i| along_columns[mirrored(i, bins)]).collect();
+        let wide: Vec<f64> =
+            (-(reach as i64)..(bins + reach) as i64).map(|i| along_columns[mirrored(i, bins)]).collect();
         for (i, weight) in weights.iter().enumerate() {
             let [before, after] = [&wide[reach - i..], &wide[reach + i..]];
             for ((sum, before), after) in out.iter_mut().zip(before).zip(after) {

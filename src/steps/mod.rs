@@ -11,6 +11,7 @@ mod current;
 mod defects;
 mod distortion;
 mod double_flat;
+mod eigen;
 mod errors;
 mod fields;
 mod hardening;
@@ -22,12 +23,14 @@ mod resampling;
 mod step;
 pub mod stripes;
 mod tilt;
+mod transmissions;
 
 pub use air::Air;
 pub use beam::{BeamLevels, ranges};
 pub use counts::{ClampedCounts, Counts, Repairs};
 pub use distortion::{BeyondDetector, Distortion, DistortionForm, Undistorted};
 pub use double_flat::DoubleFlat;
+pub use eigen::EigenFlats;
 pub use fields::FieldCorrection;
 pub use hardening::BeamHardening;
 pub use logarithm::{Logarithm, SMALLEST_TRANSMISSION};
@@ -207,6 +210,8 @@ struct PreparedFor {
     minus_log: bool,
     images: bool,
     projections: usize,
+    /// The air by which components of the flats were found in projections, if they were.
+    air: Option<Air>,
 }
 
 /// [`Steps`] prepared for data of one size.
@@ -264,8 +269,9 @@ impl Preparation {
         // steps on images need the rows around others, in blocks
         let needed = if images { 0..height } else { scope.rows.start.min(height)..scope.rows.end.min(height) };
         let (projections, rows) = (used.len(), needed.clone());
-        let data = Data { stacks, optics: &optics, median, minus_log, images, projections, used, rows, most_rows };
-        let prepared_for = PreparedFor { median: data.median, minus_log, images, projections: data.projections };
+        let air = steps.air.filter(|_| steps.fields.eigen.is_some());
+        let data = Data { stacks, optics: &optics, median, minus_log, images, projections, used, air, rows, most_rows };
+        let prepared_for = PreparedFor { median: data.median, minus_log, images, projections: data.projections, air };
         let (mut rows, mut up_to, mut sinograms) = (RowSteps::default(), Vec::new(), Vec::new());
         if let Some((before, earlier)) = earlier.filter(|(_, earlier)| earlier.prepared_for == prepared_for) {
             let before = before.left_for(stacks);
@@ -322,7 +328,9 @@ impl Preparation {
 
     /// Reports whether the steps are right for these projections and rows: some are prepared from them.
     pub fn serves(&self, used: &[usize], rows: &Range<usize>) -> bool {
-        self.of_projections.as_ref().is_none_or(|(of, all)| of == used && all.start <= rows.start && rows.end <= all.end)
+        self.of_projections
+            .as_ref()
+            .is_none_or(|(of, all)| of == used && all.start <= rows.start && rows.end <= all.end)
     }
 
     /// Returns remarks to the user that are made before the data are corrected.

@@ -1,5 +1,6 @@
 //! Interface of a step before the filter.
 
+use super::air::Air;
 use super::errors::StepFlagError;
 use super::optics::Optics;
 use super::{Counts, Repairs};
@@ -81,6 +82,8 @@ pub struct Data<'a> {
     pub projections: usize,
     /// Numbers of the projections that are used, ascending.
     pub used: &'a [usize],
+    /// The part of projections that is air, if the user has said it.
+    pub air: Option<Air>,
     /// Rows of projections that are needed after the steps up to transmissions.
     pub rows: Range<usize>,
     /// Largest number of rows of a projection that are corrected at once.

@@ -65,7 +65,7 @@ fn steps() -> Steps {
         air: Some(Air::Region(Roi { x: 2, y: 5, width: 10, height: 60 })),
         tilt: Some(Tilt { degrees: 1.2 }),
         phase: Some(Paganin { length: 1.5, unsharp: None }),
-        fields: FieldCorrection { dark_scale: Some(2.0) },
+        fields: FieldCorrection { dark_scale: Some(2.0), eigen: None },
         ..Default::default()
     }
 }

@@ -13,25 +13,25 @@ use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use serde_json::Value;
 
-const BINS: usize = 77;
-const HEIGHT: usize = 9;
+pub const BINS: usize = 77;
+pub const HEIGHT: usize = 9;
 const PROJECTIONS: usize = 13;
 /// Rows of the detector, in chunks that do not begin at 0.
-const ROWS: [usize; 5] = [2, 3, 4, 6, 8];
+pub const ROWS: [usize; 5] = [2, 3, 4, 6, 8];
 const LARGEST: f64 = 250.0;
 /// Signed samples are counts without it.
 pub const OFFSET: f64 = 125.0;
 
 /// Counts `[projection][row of the detector][bin]`, fields `[row][bin]`: a beam, bins without light, counts below the dark
 /// level, saturated ones.
-struct Scan {
-    counts: Vec<f64>,
-    flat: Vec<f32>,
-    flat2: Vec<f32>,
-    dark: Vec<f32>,
+pub struct Scan {
+    pub counts: Vec<f64>,
+    pub flat: Vec<f32>,
+    pub flat2: Vec<f32>,
+    pub dark: Vec<f32>,
 }
 
-fn scan() -> Scan {
+pub fn scan() -> Scan {
     let mut rng = ChaCha8Rng::seed_from_u64(5);
     let mut field =
         |low: f32, high: f32| -> Vec<f32> { (0..HEIGHT * BINS).map(|_| rng.random_range(low..high)).collect() };
@@ -81,16 +81,16 @@ fn level(p: usize) -> f32 {
 }
 
 /// What should come out of a row: line integrals, and {dead, not finite, without logarithm, saturated} with the bins.
-struct Wanted {
-    line: Vec<f64>,
-    counts: [u32; 4],
+pub struct Wanted {
+    pub line: Vec<f64>,
+    pub counts: [u32; 4],
     replaced: Vec<usize>,
     /// Mean of the transmissions before air, each limited to 4 either way.
     level: f64,
 }
 
 /// From the definition, in f64.
-fn wanted(scan: &Scan, p: usize, row: usize, offset: f64, air: AirCorrection, minus_log: bool) -> Wanted {
+pub fn wanted(scan: &Scan, p: usize, row: usize, offset: f64, air: AirCorrection, minus_log: bool) -> Wanted {
     let share = p as f64 / (PROJECTIONS - 1) as f64;
     let mut found = Wanted { line: Vec::new(), counts: [0; 4], replaced: Vec::new(), level: 0.0 };
     for bin in 0..BINS {
@@ -132,7 +132,7 @@ fn wanted(scan: &Scan, p: usize, row: usize, offset: f64, air: AirCorrection, mi
 }
 
 /// Rows of all projections, in all of which replaced values are counted.
-fn batch(rows: &[usize], place: usize, projections: usize) -> DetectorBatch {
+pub fn batch(rows: &[usize], place: usize, projections: usize) -> DetectorBatch {
     DetectorBatch { rows: rows.to_vec(), counted: 0..rows.len(), place, projections: 0..projections }
 }
 
@@ -151,7 +151,7 @@ fn correct(
         watched: number % 2 == 0,
     };
     let correction = RowCorrection {
-        fields: Some(FieldImages { flat: &scan.flat, flat2: Some(&scan.flat2), dark: &scan.dark }),
+        fields: Some(FieldImages { flat: &scan.flat, flat2: Some(&scan.flat2), dark: &scan.dark, components: &[] }),
         saturation: Some(if negative(samples.sample) { (LARGEST - OFFSET) as f32 } else { LARGEST as f32 }),
         air,
         after: if minus_log { vec![&LineIntegrals] } else { Vec::new() },
@@ -191,7 +191,7 @@ pub fn negative(sample: SampleType) -> bool {
     matches!(sample, SampleType::I8 | SampleType::I16 | SampleType::I32)
 }
 
-fn session() -> Session {
+pub fn session() -> Session {
     Session::open(&enumerate().unwrap()[0]).unwrap()
 }
 
@@ -259,57 +259,12 @@ fn air_and_transmissions() {
     }
 }
 
-/// What is divided by varies from pixel to pixel, and makes some values too large to be carried.
-#[test]
-fn transmissions_are_divided_by_an_image() {
-    let (session, scan) = (session(), scan());
-    let samples = StoredSamples { sample: SampleType::U16, swapped: false };
-    let image: Vec<f32> = (0..HEIGHT * BINS).map(|i| if i % 50 == 7 { 1e-6 } else { 0.4 + (i % 97) as f32 * 0.01 }).collect();
-    let largest = 1e5;
-    for minus_log in [true, false] {
-        let state = ProjectionState { number: 0, progress: 0.0, level: 1.0, watched: false };
-        let correction = RowCorrection {
-            fields: Some(FieldImages { flat: &scan.flat, flat2: Some(&scan.flat2), dark: &scan.dark }),
-            divisor: Some(&image),
-            largest,
-            after: if minus_log { vec![&LineIntegrals] } else { Vec::new() },
-            ..RowCorrection::nothing(BINS, HEIGHT, vec![state])
-        };
-        let shape = BlockShape { counted: ROWS.len(), ..BlockShape::straight(RowBlocks::all(ROWS.len()), [BINS, HEIGHT], 1) };
-        let rows = StoredRows::unbinned(samples, BINS);
-        let mut corrector = BlockCorrector::new(&session, &correction, rows, SampleOrder::Projections, shape).unwrap();
-        let sinograms: Buffer<f32> = session.buffer(ROWS.len() * BINS, CL_MEM_READ_WRITE, "sinograms").unwrap();
-        let counts: Vec<f64> = ROWS.iter().flat_map(|row| &scan.counts[row * BINS..][..BINS]).copied().collect();
-        let into = DeviceRows { values: &sinograms, first: 0, stride: BINS };
-        corrector.correct_into(&session, &batch(&ROWS, 0, 1), &stored(&counts, samples), &into).unwrap();
-        let found = corrector.take_counts(&session, ROWS.len()).unwrap();
-        let mut values = vec![0f32; ROWS.len() * BINS];
-        session.read(&sinograms, &mut values, "sinograms").unwrap();
-        for (place, &row) in ROWS.iter().enumerate() {
-            let without = wanted(&scan, 0, row, 0.0, AirCorrection::Without, false);
-            let mut counts = wanted(&scan, 0, row, 0.0, AirCorrection::Without, minus_log).counts;
-            counts[3] = 0;
-            for (bin, transmission) in without.line.into_iter().enumerate() {
-                let divided = transmission / f64::from(image[row * BINS + bin]);
-                let too_large = divided.abs() > f64::from(largest);
-                counts[1] += u32::from(too_large);
-                counts[2] -= u32::from(minus_log && too_large && divided <= 0.0);
-                let value = if too_large { f64::from(u8::from(minus_log)) } else { divided };
-                let want = if minus_log { -value.max(1e-6).ln() } else { value };
-                let got = f64::from(values[place * BINS + bin]);
-                assert!((got - want).abs() < 2e-6 * want.abs().max(1.0), "{row}, {bin}: {got}, {want}");
-            }
-            assert_eq!(found.rows[place], counts, "row {row}");
-        }
-    }
-}
-
 #[test]
 fn what_does_not_fit_is_refused() {
     let (session, scan) = (session(), scan());
     let state = ProjectionState { number: 0, progress: 0.0, level: 1.0, watched: false };
     let correction = RowCorrection {
-        fields: Some(FieldImages { flat: &scan.flat, flat2: None, dark: &scan.dark }),
+        fields: Some(FieldImages { flat: &scan.flat, flat2: None, dark: &scan.dark, components: &[] }),
         after: vec![&LineIntegrals],
         ..RowCorrection::nothing(BINS, HEIGHT, vec![state])
     };
@@ -336,7 +291,7 @@ fn what_does_not_fit_is_refused() {
     assert!(new(&RowCorrection { bins: BINS - 1, ..correction.clone() }, samples).is_err(), "rows of other bins");
     let twice = vec![&LineIntegrals as &dyn RowOperation; 2];
     assert!(new(&RowCorrection { after: twice, ..correction.clone() }, samples).is_err(), "-log of line integrals");
-    let fields = Some(FieldImages { flat: &scan.flat, flat2: None, dark: &scan.dark[1..] });
+    let fields = Some(FieldImages { flat: &scan.flat, flat2: None, dark: &scan.dark[1..], components: &[] });
     assert!(new(&RowCorrection { fields, ..correction }, samples).is_err(), "fields of two sizes");
 }
 
@@ -369,6 +324,7 @@ fn runs_do_not_depend_on_who_corrects() {
         "--projections planted --minus-log --exclude 7,9".to_owned(),
         format!("{fields} --stripes sorting:size=5,titarenko --slices-per-pass 4"),
         format!("{fields} --remove-outliers 3,150,both --slices-per-pass 4"),
+        format!("{fields} --eigen-flats 0 --rows 2..9"),
         format!("{fields} --double-flat --rows 2..9 --slices-per-pass 2"),
         format!("{fields} --double-flat 2.5 --normalize-air 6,4 --no-minus-log"),
         format!("{fields} --double-flat 1.5 --tilt 1.5 --binning 2 --slices-per-pass 4"),

@@ -11,10 +11,8 @@ fn pattern(row: usize, bin: usize) -> f32 {
 
 /// Projections of counts with flats and darks, and `bad`, the same with a pattern that no flat has.
 fn scan(lab: &Lab) {
-    lab.ok(
-        "phantom --size 64 --projections 90 --slices 9 --as projections --photons 100000 --scale 0.03 --flats fl \
-         --darks da --output good",
-    );
+    lab.ok("phantom --size 64 --projections 90 --slices 9 --as projections --photons 100000 --scale 0.03 --flats fl \
+         --darks da --output good");
     let mut projections = lab.read("good");
     let dark = lab.read("da").pages[0].clone();
     for page in &mut projections.pages {
@@ -96,4 +94,125 @@ fn a_double_flat_is_told() {
     lab.fails("reconstruct --projections good --flats fl --double-flat=-1 --output out", 2, &["--double-flat: `-1`"]);
     lab.fails("reconstruct --double-flat good --projections good --output out", 2, &["--double-flat", "SIGMA"]);
     lab.fails("reconstruct --projections good --double-flat --output out", 2, &["--flats or --minus-log"]);
+}
+
+/// The beam of a frame: stripes that move up and down, and a slope that changes.
+fn beam(frame: usize, at: usize) -> f64 {
+    let (x, z) = ((at % BINS) as f64, (at / BINS) as f64);
+    let phase = (frame as f64 * 2.399).sin() * 1.3;
+    let slope = 0.05 * (frame as f64 * 1.7).cos();
+    20_000.0 * (1.0 + 0.1 * (1.1 * z + phase).sin() + 0.06 * (0.8 * x - 0.9 * z).cos() + slope * (x / 32.0 - 1.0))
+}
+
+/// Noise of a count, as of photons.
+fn noise(frame: usize, at: usize) -> f64 {
+    let uniform = |seed: f64| (((frame * 31 + at) as f64 + seed) * 12.9898).sin() * 43758.5453 % 1.0;
+    uniform(0.1) + uniform(0.7) + uniform(3.3)
+}
+
+const FLATS: usize = 24;
+
+/// A beam that changes from frame to frame: `lines`, and their counts in `counts` with `flats` and `darks`.
+fn changing(lab: &Lab) {
+    lab.ok("phantom --size 64 --projections 60 --slices 9 --as projections --scale 0.03 --output lines");
+    let lines = lab.read("lines");
+    let count = |frame: usize, at: usize, line: f32| {
+        (100.0 + beam(frame, at) * f64::from(-line).exp() + 20.0 * noise(frame, at)) as f32
+    };
+    let pages = lines.pages.iter().enumerate();
+    let counts = pages.map(|(p, page)| page.iter().enumerate().map(|(at, line)| count(p, at, *line)).collect());
+    lab.write("counts", "proj", &Pages { width: BINS, pages: counts.collect() });
+    let flat = |frame: usize| (0..9 * BINS).map(|at| count(1000 + frame, at, 0.0)).collect();
+    lab.write("flats", "flat", &Pages { width: BINS, pages: (0..FLATS).map(flat).collect() });
+    lab.write("flats2", "flat", &Pages { width: BINS, pages: (FLATS..2 * FLATS).map(flat).collect() });
+    lab.write("darks", "dark", &Pages { width: BINS, pages: vec![vec![100.0; 9 * BINS]; 2] });
+}
+
+const CHANGING: &str = "--projections counts --flats flats --darks darks";
+
+#[test]
+fn components_follow_a_beam_that_changes() {
+    let lab = Lab::new();
+    changing(&lab);
+    let truth = lab.slices("--projections lines", "truth");
+    let mean = off(&lab.slices(CHANGING, "mean"), &truth);
+    for (number, (flags, part)) in [
+        ("--eigen-flats", 0.4),
+        ("--eigen-flats 3", 0.4),
+        ("--eigen-flats --normalize-air 2,2", 0.4),
+        ("--eigen-flats --normalize-air 0,0,2,9", 0.4),
+        ("--eigen-flats --flats2 flats2", 0.4),
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        let left = off(&lab.slices(&format!("{CHANGING} {flags}"), &format!("eigen{number}")), &truth);
+        assert!(left < part * mean, "{flags}: {left} of {mean}");
+    }
+    let (_, err) = lab.ok(&format!("reconstruct {CHANGING} --eigen-flats --output said"));
+    assert!(err.contains("note: --eigen-flats: components of the flats by parallel analysis: "), "{err}");
+    assert!(err.contains("weights by least total variation"), "{err}");
+}
+
+/// Without components, no bit differs from the mean.
+#[test]
+fn no_components_are_the_mean() {
+    let lab = Lab::new();
+    changing(&lab);
+    lab.profile_with_steps("device.toml", "");
+    for (number, flags) in ["", "--flats2 flats2 --remove-outliers 3,9000", "--normalize-air 2,2"].iter().enumerate() {
+        for profile in ["cpu", "device.toml"] {
+            let args = format!("reconstruct {CHANGING} {flags} --profile {profile}");
+            lab.ok(&format!("{args} --output mean{number}{profile}"));
+            lab.ok(&format!("{args} --eigen-flats 0 --output none{number}{profile}"));
+            let [mean, none] = ["mean", "none"].map(|name| lab.bytes(&format!("{name}{number}{profile}")));
+            assert!(mean == none, "{flags}, {profile}");
+        }
+    }
+}
+
+#[test]
+fn components_do_not_depend_on_the_share() {
+    let lab = Lab::new();
+    changing(&lab);
+    lab.profile_with_steps("device.toml", "");
+    for flags in [
+        "--eigen-flats",
+        "--eigen-flats 2 --normalize-air 2,2 --tilt 0.8",
+        "--eigen-flats 2 --flats2 flats2 --double-flat 2",
+    ] {
+        let mut both = Vec::new();
+        for profile in ["cpu", "device.toml"] {
+            let args = format!("reconstruct {CHANGING} {flags} --profile {profile}");
+            both.push(lab.slices(&format!("{CHANGING} {flags} --profile {profile} --overwrite"), "whole"));
+            let whole = lab.bytes("whole");
+            for shard in 0..2 {
+                lab.ok(&format!("{args} --output shards --shard {shard}/2"));
+            }
+            assert!(lab.bytes("shards") == whole, "{flags}, {profile}: shards");
+            std::fs::remove_dir_all(lab.path("shards")).unwrap();
+            lab.ok(&format!("{args} --output some --rows 3..6"));
+            assert!(lab.bytes("some").iter().all(|slice| whole.contains(slice)), "{flags}, {profile}: rows");
+            std::fs::remove_dir_all(lab.path("some")).unwrap();
+        }
+        assert!(farthest(&both[1], &both[0]) < 2e-5, "{flags}: {}", farthest(&both[1], &both[0]));
+    }
+}
+
+#[test]
+fn components_that_cannot_be_are_refused() {
+    let lab = Lab::new();
+    changing(&lab);
+    for (flags, code, words) in [
+        ("--eigen-flats 17", 2, &["--eigen-flats: `17`", "0 to 16"][..]),
+        ("--eigen-flats x", 2, &["`x` is not a number of components"]),
+        ("--eigen-flats --field-mode median", 2, &["--field-mode median"]),
+        ("--eigen-flats --normalize-air 60,5", 2, &["--normalize-air"]),
+        ("--eigen-flats --normalize-air 0,0,5,10", 2, &["--normalize-air"]),
+    ] {
+        lab.fails(&format!("reconstruct {CHANGING} {flags} --output out"), code, words);
+    }
+    lab.fails("reconstruct --projections counts --eigen-flats --minus-log --output out", 2, &["there are no flats"]);
+    let few = "--projections counts --flats darks --eigen-flats 2 --output out";
+    lab.fails(&format!("reconstruct {few}"), 3, &["2 flats vary in at most 1 components", "asks for 2"]);
 }

@@ -10,6 +10,7 @@ mod bench;
 mod binning;
 mod center;
 mod correction;
+mod detector_images;
 mod devices;
 mod doctor;
 mod flats;

@@ -57,13 +57,16 @@ fn a_beam_that_decays_changes_no_slice() {
         lab.numbers("frames.txt", &frames.iter().map(|frame| frame.2).collect::<Vec<_>>());
         let lit = frames.iter().filter(|frame| frame.0 < 2).map(|frame| frame.2);
         lab.numbers("lit.txt", &lit.collect::<Vec<_>>());
-        for (number, currents) in ["entry/control/data", "/entry/control/data", "frames.txt", "lit.txt"].iter().enumerate() {
+        for (number, currents) in
+            ["entry/control/data", "/entry/control/data", "frames.txt", "lit.txt"].iter().enumerate()
+        {
             let slices = lab.slices(&format!("{args} --beam-current {currents}"), &format!("scaled-{after}{number}"));
             assert!(farthest(&slices, &expected) < 2e-5, "{currents}: {}", farthest(&slices, &expected));
         }
     }
     // without numbers for the flats, slices are right but for the level
-    let args = format!("reconstruct --hdf5 decayfalse.nx {FLAGS} --beam-current /entry/control/projections --output own");
+    let args =
+        format!("reconstruct --hdf5 decayfalse.nx {FLAGS} --beam-current /entry/control/projections --output own");
     let (_, err) = lab.ok(&args);
     assert!(err.contains("note: --beam-current /entry/control/projections says nothing of the flats"), "{err}");
     assert!(err.contains("the mean of their own currents, 174.75"), "{err}");
@@ -96,14 +99,22 @@ fn currents_that_do_not_fit_are_refused() {
     refused(&lab, "--hdf5 dark.nx --beam-current entry/control/data", &["the current of frame 0 of the flats is 0"]);
     let both = "reconstruct --hdf5 gaps.nx --beam-current entry/control/data --normalize-air 3,3 --output out";
     lab.fails(both, 2, &["--beam-current", "--normalize-air"]);
-    lab.fails("reconstruct --sinograms s --beam-current c.txt --output out", 2, &["--beam-current: works on projections"]);
+    lab.fails(
+        "reconstruct --sinograms s --beam-current c.txt --output out",
+        2,
+        &["--beam-current: works on projections"],
+    );
     lab.fails("reconstruct --projections p --beam-current c.txt --output out", 2, &["it needs --flats or --minus-log"]);
     let tiff = "--projections p --flats f --darks d --beam-current";
     refused(&lab, &format!("{tiff} none.txt"), &["--beam-current none.txt: there is no such file"]);
     lab.text("words.txt", "200\nmuch\n");
     refused(&lab, &format!("{tiff} words.txt"), &["--beam-current words.txt: line 2 is `much`"]);
     lab.numbers("unit.txt", &[vec![200.0; 3], vec![0.2e-5; FRAMES]].concat());
-    refused(&lab, &format!("{tiff} unit.txt"), &["the current of projection 0, 0.000002", "currents of one unit", "200"]);
+    refused(
+        &lab,
+        &format!("{tiff} unit.txt"),
+        &["the current of projection 0, 0.000002", "currents of one unit", "200"],
+    );
 }
 
 /// A run is told from one with other currents, and its record repeats it.
