@@ -1,6 +1,7 @@
 //! Correction of rows on a device: samples as they are stored become line integrals in sinograms.
 
 use super::binning::SampleBinner;
+use super::detector_buffers::DetectorBuffers;
 use super::device_rows::DeviceRows;
 use super::files::{LOGARITHM, SAMPLES};
 use super::outliers::{DetectorRows, OutlierRemover, OutlierRows};
@@ -99,8 +100,6 @@ pub struct RowCorrector {
     binner: Option<SampleBinner>,
     bins: usize,
     height: usize,
-    /// Images of the detector that it holds.
-    held: DetectorImages,
     /// The removal of outliers, and the counts without them that it writes.
     outliers: Option<(OutlierRemover, Buffer<f32>)>,
     /// Number of rows that are read around the rows of a piece.
@@ -116,12 +115,7 @@ pub struct RowCorrector {
     size: PieceSize,
     /// Buffers of pieces, which are used in turn.
     pieces: VecDeque<PieceBuffers>,
-    flat: Buffer<f32>,
-    flat2: Buffer<f32>,
-    dark: Buffer<f32>,
-    divisor: Buffer<f32>,
-    components: Buffer<f32>,
-    weights: Buffer<f32>,
+    images: DetectorBuffers,
     states: Buffer<[f32; 4]>,
     counts: Buffer<[u32; 4]>,
     unlit: Buffer<u32>,
@@ -159,19 +153,11 @@ impl RowCorrector {
     /// Returns the buffers for rows of this form.
     pub fn layout(form: RowsForm) -> BufferLayout {
         let RowsForm { stored, bins, height, size, halo, held, projections } = form;
-        let DetectorImages { flats, components, divisor } = held;
         let PieceSize { rows, projections: at_once, counted, .. } = size;
         let (most, pieces) = ((rows + 2 * halo) * at_once, size.at_once.max(1));
-        let image = |used: bool| if used { height * bins } else { 1 };
-        let mut layout = BufferLayout::default()
+        let mut layout = DetectorBuffers::layout(held, height * bins, projections)
             .several::<u8>(pieces, "samples", most * stored.row_bytes())
             .several::<i32>(pieces, "numbers of rows", rows)
-            .with::<f32>("flat fields", image(flats > 0))
-            .with::<f32>("flat fields after the scan", image(flats > 1))
-            .with::<f32>("dark fields", image(flats > 0))
-            .with::<f32>("mean of projections", image(divisor))
-            .with::<f32>("components of the beam", (components * height * bins).max(1))
-            .with::<f32>("weights of components", (components * projections).max(1))
             .with::<[f32; 4]>("projections", projections)
             .with::<[u32; 4]>("counts of replaced values", counted)
             .with::<u32>("projections without light", projections)
@@ -198,7 +184,7 @@ impl RowCorrector {
         order: SampleOrder,
         size: PieceSize,
     ) -> Result<Self> {
-        let RowCorrection { bins, height, fields, .. } = *correction;
+        let RowCorrection { bins, height, .. } = *correction;
         let projections = correction.projections.len();
         if stored.bins() != bins {
             return Err(Error::Internal(format!("rows of {} bins, not of {bins}", stored.bins())));
@@ -213,7 +199,6 @@ impl RowCorrector {
         let held = correction.detector_images();
         let form = RowsForm { stored, bins, height, size, halo, held, projections };
         let layout = Self::layout(form);
-        let field = |image: Option<&[f32]>, what: &'static str| layout.constant(session, what, image.unwrap_or(&[0.0]));
         let saturation = correction.saturation;
         let rows = DetectorRows { stored: samples, saturation, bins, height, piece: size };
         let outliers = correction.outliers.map(|form| -> Result<_> {
@@ -239,7 +224,6 @@ impl RowCorrector {
             binner: (stored.by > 1).then(binner).transpose()?,
             bins,
             height,
-            held,
             halo,
             projections,
             group,
@@ -254,15 +238,7 @@ impl RowCorrector {
             minus_log: correction.takes_log(),
             size,
             pieces: (0..size.at_once.max(1)).map(|_| pieces()).collect::<Result<_>>()?,
-            flat: field(fields.map(|f| f.flat), "flat fields")?,
-            flat2: field(fields.and_then(|f| f.flat2), "flat fields after the scan")?,
-            dark: field(fields.map(|f| f.dark), "dark fields")?,
-            divisor: field(correction.divisor, "mean of projections")?,
-            components: field(
-                fields.map(|f| f.components).filter(|images| !images.is_empty()),
-                "components of the beam",
-            )?,
-            weights: field(Some(&correction.weights[..]).filter(|_| held.components > 0), "weights of components")?,
+            images: DetectorBuffers::new(session, correction)?,
             states: layout.constant(session, "projections", &states)?,
             counts: layout.buffer(session, "counts of replaced values")?,
             unlit: layout.buffer(session, "projections without light")?,
@@ -318,13 +294,13 @@ impl RowCorrector {
             && projections.end <= self.projections
             && samples.len() == self.bytes_of(batch)
             && stride >= projections.len() * self.bins
-            && (!self.held.any() || rows.iter().all(|&row| row < self.height))
+            && (!self.images.any() || rows.iter().all(|&row| row < self.height))
             && (self.outliers.is_none() || rows.windows(2).all(|pair| pair[0] + 1 == pair[1]));
         if !fits {
             return Err(Error::Internal(format!("{} rows do not fit the plan of {most}", rows.len())));
         }
         let in_row = projections.len() * self.bins;
-        let numbers: Vec<i32> = rows.iter().map(|&row| if self.held.any() { row as i32 } else { 0 }).collect();
+        let numbers: Vec<i32> = rows.iter().map(|&row| if self.images.any() { row as i32 } else { 0 }).collect();
         let (read, count) = (self.read(rows), self.count_of(rows));
         self.pieces.rotate_left(1);
         let piece = &mut self.pieces[0];
@@ -358,15 +334,10 @@ impl RowCorrector {
             }
             None => launch.buffer(samples.values, rows.len() * projections.len() * row_bytes, "samples")?,
         };
-        let image = |used: bool| if used { self.height * self.bins } else { 0 };
         let counted_end = place + counted.len();
-        let launch = launch
-            .buffer(&self.flat, image(self.held.flats > 0), "flat fields")?
-            .buffer(&self.flat2, image(self.held.flats > 1), "flat fields after the scan")?
-            .buffer(&self.dark, image(self.held.flats > 0), "dark fields")?
-            .buffer(&self.divisor, image(self.held.divisor), "mean of projections")?
-            .buffer(&self.components, self.held.components * self.height * self.bins, "components of the beam")?
-            .buffer(&self.weights, self.held.components * projections.end, "weights of components")?
+        let launch = self
+            .images
+            .arguments(launch, projections.end)?
             .buffer(&piece.rows, rows.len(), "numbers of rows")?
             .buffer(&self.states, projections.end, "projections")?
             .rows(into, rows.len(), in_row)?

@@ -11,6 +11,7 @@ mod blocks;
 mod column_sums;
 mod columns;
 mod correction;
+mod detector_buffers;
 mod device_rows;
 mod encoding;
 mod extension;

@@ -98,13 +98,6 @@ pub struct DetectorImages {
     pub divisor: bool,
 }
 
-impl DetectorImages {
-    /// Reports whether there is any, so that a row of the detector must be known.
-    pub(super) fn any(self) -> bool {
-        self.flats > 0 || self.divisor
-    }
-}
-
 /// Flat and dark fields of all rows of the detector, `[row][bin]`.
 #[derive(Clone, Copy, Debug)]
 pub struct FieldImages<'a> {

@@ -10,7 +10,7 @@ use toml::Table;
 pub(super) const MOST: usize = 400;
 
 /// Flags that can be varied: those that change a slice of the same data, but not its size.
-const VARIABLE: [&str; 37] = [
+const VARIABLE: [&str; 38] = [
     "center",
     "tilt",
     "start-angle",
@@ -24,6 +24,7 @@ const VARIABLE: [&str; 37] = [
     "minus-log",
     "no-minus-log",
     "dark-scale",
+    "eigen-flats",
     "normalize-air",
     "double-flat",
     "beam-hardening",
