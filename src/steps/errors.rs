@@ -31,7 +31,7 @@ messages! {
             "--double-flat: divides transmissions"; "it needs {flats} or --minus-log",
         MalformedDoubleFlat { text: String, most: f64 } =>
             "--double-flat: `{text}` is not SIGMA";
-            "give pixels above 0 and up to {most}, or all, or nothing; an argument after it is taken as SIGMA: write              others before it",
+            "give pixels above 0 and up to {most}, or all, or nothing; an argument after it is taken as SIGMA: write others before it",
         MalformedHardening { text: String, count: usize, most: f64 } =>
             "--beam-hardening: `{text}` is not A2,A3,...";
             "give 1 to {count} factors of the square, the cube and so on, each within -{most}..{most}",

@@ -34,6 +34,7 @@ fn components_are_added_to_the_beam() {
         let counts: Vec<f64> = (0..2).flat_map(of_projection).map(|at| scan.counts[at]).collect();
         let into = DeviceRows { values: &sinograms, first: 0, stride: 2 * BINS };
         corrector.correct_into(&session, &batch(&ROWS, 0, 2), &stored(&counts, samples), &into).unwrap();
+        corrector.take_counts(&session, ROWS.len()).unwrap();
         let mut values = vec![0f32; ROWS.len() * 2 * BINS];
         session.read(&sinograms, &mut values, "sinograms").unwrap();
         for (at, got) in values.into_iter().enumerate() {

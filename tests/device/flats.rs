@@ -11,7 +11,7 @@ fn pattern(row: usize, bin: usize) -> f32 {
 
 /// Projections of counts with flats and darks, and `bad`, the same with a pattern that no flat has.
 fn scan(lab: &Lab) {
-    lab.ok("phantom --size 64 --projections 90 --slices 9 --as projections --photons 100000 --scale 0.03 --flats fl \
+    lab.ok("phantom --size 64 --projections 90 --slices 9 --as projections --photons 50000 --scale 0.03 --flats fl \
          --darks da --output good");
     let mut projections = lab.read("good");
     let dark = lab.read("da").pages[0].clone();
@@ -38,7 +38,7 @@ fn a_pattern_that_flats_do_not_show_leaves_no_rings() {
     let good = lab.slices(&format!("--projections good {fields}"), "good-slices");
     let rings = off(&lab.slices(&format!("--projections bad {fields}"), "rings"), &good);
     let left = off(&lab.slices(&format!("--projections bad {fields} --double-flat 2"), "left"), &good);
-    assert!(left < 0.5 * rings, "{left} of {rings}");
+    assert!(left < 0.2 * rings, "{left} of {rings}");
 }
 
 /// Results do not depend on shards, rows, memory or chunks.
@@ -74,10 +74,11 @@ fn a_double_flat_is_of_the_projections_that_are_used() {
     let all = lab.read("bad");
     let pages = all.pages.iter().enumerate().filter(|(p, _)| *p >= 30).map(|(_, page)| page.clone()).collect();
     lab.write("later", "proj", &Pages { width: all.width, pages });
-    let flags = "--flats fl --darks da --double-flat --start-angle 60 --overall-angle 120";
+    let flags = "--flats fl --darks da --double-flat";
     let range = lab.slices(&format!("--projections bad {flags} --projection-range 30..90"), "range");
-    let alone = lab.slices(&format!("--projections later {flags}"), "alone");
-    assert!(farthest(&range, &alone) < 1e-5, "{}", farthest(&range, &alone));
+    let angles = "--start-angle 60 --overall-angle 120";
+    let alone = lab.slices(&format!("--projections later {flags} {angles}"), "alone");
+    assert!(farthest(&range, &alone) < 1e-6, "{}", farthest(&range, &alone));
 }
 
 #[test]
@@ -96,12 +97,13 @@ fn a_double_flat_is_told() {
     lab.fails("reconstruct --projections good --double-flat --output out", 2, &["--flats or --minus-log"]);
 }
 
-/// The beam of a frame: stripes that move up and down, and a slope that changes.
+/// The beam of a frame: stripes that move, and a slope that changes.
 fn beam(frame: usize, at: usize) -> f64 {
     let (x, z) = ((at % BINS) as f64, (at / BINS) as f64);
     let phase = (frame as f64 * 2.399).sin() * 1.3;
     let slope = 0.05 * (frame as f64 * 1.7).cos();
-    20_000.0 * (1.0 + 0.1 * (1.1 * z + phase).sin() + 0.06 * (0.8 * x - 0.9 * z).cos() + slope * (x / 32.0 - 1.0))
+    20_000.0
+        * (1.0 + 0.1 * (1.1 * z + 0.7 * x + phase).sin() + 0.06 * (0.8 * x - 0.9 * z).cos() + slope * (x / 32.0 - 1.0))
 }
 
 /// Noise of a count, as of photons.
@@ -137,11 +139,11 @@ fn components_follow_a_beam_that_changes() {
     let truth = lab.slices("--projections lines", "truth");
     let mean = off(&lab.slices(CHANGING, "mean"), &truth);
     for (number, (flags, part)) in [
-        ("--eigen-flats", 0.4),
-        ("--eigen-flats 3", 0.4),
-        ("--eigen-flats --normalize-air 2,2", 0.4),
-        ("--eigen-flats --normalize-air 0,0,2,9", 0.4),
-        ("--eigen-flats --flats2 flats2", 0.4),
+        ("--eigen-flats", 0.2),
+        ("--eigen-flats 3", 0.2),
+        ("--eigen-flats --normalize-air 2,2", 0.2),
+        ("--eigen-flats --normalize-air 0,0,2,9", 0.2),
+        ("--eigen-flats --flats2 flats2", 0.2),
     ]
     .into_iter()
     .enumerate()
@@ -165,7 +167,8 @@ fn no_components_are_the_mean() {
             let args = format!("reconstruct {CHANGING} {flags} --profile {profile}");
             lab.ok(&format!("{args} --output mean{number}{profile}"));
             lab.ok(&format!("{args} --eigen-flats 0 --output none{number}{profile}"));
-            let [mean, none] = ["mean", "none"].map(|name| lab.bytes(&format!("{name}{number}{profile}")));
+            // the run key in the files is another one
+            let [mean, none] = ["mean", "none"].map(|name| lab.read(&format!("{name}{number}{profile}/*.tif")).pages);
             assert!(mean == none, "{flags}, {profile}");
         }
     }
