@@ -127,6 +127,80 @@ def edf(kind, order, size, frames=1, extra=""):
     return b"".join(header + bytes(range(12 * size)) for _ in range(frames))
 
 
+def compound(streams, gaps=False):
+    """A compound file (OLE2, version 3) of streams by their paths; with gaps, sectors of long streams are in reverse."""
+    storages = {path.rpartition("/")[0] for path in streams}
+    entries = [("Root Entry", "", 5)] + [(name, "", 1) for name in sorted(storages)]
+    entries += [(path.rpartition("/")[2], path.rpartition("/")[0], 2) for path in streams]
+    def order(number):
+        name = entries[number][0].upper()
+        return len(name), name
+    # the children of a storage are a tree without left branches
+    child, right = {}, {}
+    for parent, (name, _, kind) in enumerate(entries):
+        of = [n for n, (_, above, k) in enumerate(entries) if n and (k == 1 if kind == 5 else k == 2 and above == name)]
+        if kind != 2 and of:
+            of.sort(key=order)
+            child[parent] = of[0]
+            right.update(zip(of, of[1:]))
+    FREE, END, FAT = 0xFFFFFFFF, 0xFFFFFFFE, 0xFFFFFFFD
+    fat, sectors, mini, minifat, starts = [FAT], [b""], b"", [], {}
+    def chain(data):
+        count = -(-len(data) // 512)
+        if not count:
+            return END
+        numbers = list(range(len(sectors), len(sectors) + count))
+        places = numbers[::-1] if gaps else numbers
+        sectors.extend([b""] * count)
+        fat.extend([END] * count)
+        for at, number in enumerate(places):
+            sectors[number] = data[512 * at : 512 * (at + 1)].ljust(512, b"\0")
+            fat[number] = places[at + 1] if at + 1 < count else END
+        return places[0]
+    for path, data in streams.items():
+        if len(data) >= 4096:
+            starts[path] = chain(data)
+            continue
+        count = -(-len(data) // 64)
+        starts[path] = len(minifat) if count else END
+        minifat += [len(minifat) + at + 1 for at in range(count - 1)] + [END] * (count > 0)
+        mini += data.ljust(64 * count, b"\0")
+    first_minifat = chain(struct.pack(f"<{len(minifat)}I", *minifat).ljust(-(-len(minifat) // 128) * 512, b"\xff"))
+    root = chain(mini)
+    directory = b""
+    for number, (name, above, kind) in enumerate(entries):
+        path = f"{above}/{name}"
+        start, size = (root, len(mini)) if kind == 5 else (starts[path], len(streams[path])) if kind == 2 else (0, 0)
+        text = name.encode("utf-16-le") + b"\0\0"
+        directory += text.ljust(64, b"\0") + struct.pack(
+            "<HBBIII16sIQQIQ", len(text), kind, 1, FREE, right.get(number, FREE), child.get(number, FREE), b"", 0, 0, 0,
+            start, size)
+    empty = bytes(64) + struct.pack("<HBBIII16sIQQIQ", 0, 0, 0, FREE, FREE, FREE, b"", 0, 0, 0, 0, 0)
+    directory += empty * (-len(entries) % 4)
+    first_directory = chain(directory)
+    assert len(fat) <= 128, "one sector of the table is written"
+    sectors[0] = struct.pack(f"<{len(fat)}I", *fat).ljust(512, b"\xff")
+    header = bytes.fromhex("d0cf11e0a1b11ae1") + bytes(16)
+    header += struct.pack("<HHHHH6xIIIIIIIII", 0x3E, 3, 0xFFFE, 9, 6, 0, 1, first_directory, 0, 4096, first_minifat,
+                          -(-len(minifat) // 128), END, 0)
+    return header + struct.pack("<I", 0).ljust(436, b"\xff") + b"".join(sectors)
+
+
+def xrm(kind, size, shape, count, gaps=False, **more):
+    """Images as Xradia's microscopes write them, and other streams."""
+    width, height = shape
+    streams = {f"ImageInfo/{name}": struct.pack("<i", value) for name, value in (
+        ("ImageWidth", width), ("ImageHeight", height), ("DataType", kind), ("ImagesTaken", count),
+        ("NoOfImages", count + 1), ("XrayGeometry", 0))}
+    for number in range(count):
+        data = bytes((number + at) % 251 for at in range(width * height * size))
+        streams[f"ImageData{number // 100 + 1}/Image{number + 1}"] = data
+    streams["ImageInfo/Angles"] = struct.pack(f"<{count + 1}f", *(90.0 * at for at in range(count + 1)))
+    streams["ImageInfo/PixelSize"] = struct.pack("<f", 0.065)
+    streams["ImageInfo/StoRADistance"] = struct.pack("<f", -300.0)
+    return compound({**streams, **more}, gaps)
+
+
 def zarr(version, kind, data, compressor=None, codecs=(), shape=(2, 3, 4), chunk=(2, 3, 4)):
     """Metadata, and after a NUL the bytes of the first chunk."""
     if version == 2:
@@ -376,6 +450,14 @@ report = "r.json"
 output = "out"
 overwrite = true
 """,
+    },
+    "xrm": {
+        "small": xrm(5, 2, (4, 3), 2),
+        "long": xrm(10, 4, (64, 40), 2),
+        "pieces": xrm(5, 2, (64, 40), 3, gaps=True, **{
+            "ReferenceData/Image": bytes(64 * 40 * 4), "ReferenceData/DataType": struct.pack("<i", 10),
+            "Alignment/X-Shifts": struct.pack("<4f", 1.5, 0.0, -2.0, 0.0),
+            "Alignment/Y-Shifts": struct.pack("<4f", 0.0, 0.25, 0.0, 0.0)}),
     },
     "index": dict(indexes()),
     "angles": {

@@ -9,7 +9,7 @@ use crate::recipe::{Span, parse_size, parse_time};
 use crate::report::Messages;
 use crate::shard::Shard;
 use crate::sink::{OUTPUT_FORMS, Target};
-use crate::source::{CurrentSource, StackPaths, distortion_files, list_file};
+use crate::source::{CurrentSource, LogUse, StackPaths, distortion_files, list_file};
 use crate::visible::Shown;
 use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
@@ -90,6 +90,9 @@ pub struct Files {
     /// Text file with the weight of a projection on each line.
     #[serde(default)]
     pub weights: Option<PathBuf>,
+    /// What is taken from a log beside projections, if there is one.
+    #[serde(default)]
+    pub log: LogUse,
     /// Run file.
     pub config: Option<PathBuf>,
 }
@@ -120,6 +123,11 @@ impl Files {
             distortion: steps.distortion.as_ref().map_or(Vec::new(), |text| distortion_files(&text.0).0),
             order_by: input.order_by,
         };
+        let log = match input.projections.is_some() {
+            false => LogUse::Nothing,
+            true if scan.angles.is_none() && scan.overall_angle.or(scan.start_angle).is_none() => LogUse::Angles,
+            true => LogUse::Measures,
+        };
         let mut parts = input.parts().iter().map(|part| stacks.of_part(part));
         Files {
             stacks: parts.next().unwrap_or_else(|| stacks.clone()),
@@ -127,6 +135,7 @@ impl Files {
             angles: scan.angles.clone(),
             center_shifts: scan.center_shifts.clone(),
             weights: None,
+            log,
             config: None,
         }
     }

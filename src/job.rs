@@ -56,7 +56,7 @@ impl Job {
         Ok(Job { recipe: Recipe::new(args)?, execution: execution(args)? })
     }
 
-    /// Returns the request to open the input; `angles` tells whether angles are read from an HDF5 file.
+    /// Returns the request to open the input; `angles` tells whether angles are read from the file of the data.
     pub fn open_request(&self, angles: bool) -> OpenRequest<'_> {
         let input = &self.recipe.input;
         OpenRequest {
@@ -65,6 +65,8 @@ impl Job {
             datasets: &input.datasets,
             binning: input.binning,
             angles,
+            log: self.execution.files.log,
+            shifts: self.execution.files.center_shifts.is_none(),
             memory: self.execution.host_memory(),
         }
     }

@@ -42,6 +42,12 @@ pub enum DoubtKind {
     Unfinished,
     /// The axis of rows changes over the height, and nothing corrects it.
     TiltedAxis,
+    /// The file of a scan has shifts of projections along the axis, which are not done.
+    RowShifts,
+    /// The flat field in the file of a scan was exposed for another time than the projections.
+    Exposure,
+    /// Rays of a cone beam are not nearly parallel.
+    ConeBeam,
 }
 
 /// Reason why slices may be wrong although the run succeeded.

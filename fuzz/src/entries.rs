@@ -12,7 +12,7 @@ use fbp::plan::{Scan, StackShape};
 use fbp::profile::Profile;
 use fbp::recipe::{self, Recipe, ScanRecipe};
 use fbp::sink::Target;
-use fbp::source::{RawVolume, Stack};
+use fbp::source::{RawVolume, Stack, xrm};
 use std::io::Write;
 use std::sync::atomic::AtomicBool;
 use tempfile::{Builder, NamedTempFile};
@@ -20,10 +20,11 @@ use tempfile::{Builder, NamedTempFile};
 type Entry = fn(&[u8]) -> Result<()>;
 
 /// Every entry with its name, which is that of its seeds in `fuzz/corpus`.
-pub const ALL: [(&str, Entry); 10] = [
+pub const ALL: [(&str, Entry); 11] = [
     ("tiff", tiff),
     ("edf", edf),
     ("raw", raw),
+    ("xrm", compound),
     ("zarr", zarr),
     ("chunk", chunk),
     ("index", index),
@@ -55,7 +56,11 @@ pub fn tiff(data: &[u8]) -> Result<()> {
 
 /// The first and last rows of a stack's first pages.
 fn read_ends(spec: &str) -> Result<()> {
-    let stack = Stack::open(spec, "--sinograms")?;
+    read_ends_as(spec, "--sinograms")
+}
+
+fn read_ends_as(spec: &str, flag: &str) -> Result<()> {
+    let stack = Stack::open(spec, flag)?;
     let rows = (VALUES / stack.width()).clamp(1, stack.height());
     let mut values = vec![0f32; rows * stack.width()];
     for page in 0..stack.len().min(4) {
@@ -71,6 +76,15 @@ pub fn edf(data: &[u8]) -> Result<()> {
     let mut file = Builder::new().suffix(".edf").tempfile().map_err(failed)?;
     file.write_all(data).map_err(failed)?;
     read_ends(&file.path().to_string_lossy())
+}
+
+/// A compound file of Xradia's microscopes: what it says of a scan, and the first images.
+pub fn compound(data: &[u8]) -> Result<()> {
+    let failed = |e: std::io::Error| Error::Output(format!("a temporary file: {e}").into());
+    let mut file = Builder::new().suffix(".txrm").tempfile().map_err(failed)?;
+    file.write_all(data).map_err(failed)?;
+    read_ends_as(&file.path().to_string_lossy(), "--projections")?;
+    xrm::contents(file.path()).map(drop)
 }
 
 /// A raw volume: what its word says after the name of the file, up to the first NUL, and after that the file.

@@ -103,6 +103,8 @@ class Scan(NamedTuple):
     """Dark fields ``[frame, row, bin]``."""
     angles: Optional[NDArray[numpy.float64]]
     """Angle of every projection in degrees; None where the files have none."""
+    center_shifts: Optional[NDArray[numpy.float64]] = None
+    """Shift of the axis in every projection in bins, of .txrm files; None where the files have none."""
 
 
 def reconstruct(
@@ -261,7 +263,7 @@ def open(scan: Union[str, os.PathLike[str], None] = None, **flags: Any) -> Scan:
     """Reads the arrays of a scan in files, all at once.
 
     Args:
-        scan: HDF5 file, in the layouts that the program knows.
+        scan: HDF5 file, in the layouts that the program knows. A .txrm file is given as ``projections``.
         **flags: flags of the program about the scan: ``projections``, ``sinograms`` or ``raw`` in the place of ``scan``,
             ``flats``, ``darks``, ``flats2``, ``angles`` (paths), ``hdf5_data`` and the like, ``binning``.
 
@@ -273,8 +275,11 @@ def open(scan: Union[str, os.PathLike[str], None] = None, **flags: Any) -> Scan:
     from . import _arrays, _fbp
 
     found = _fbp.open(_arrays.flags({"hdf5": scan, **flags}))
-    angles = found.pop("angles")
-    return Scan(angles=None if angles is None else numpy.asarray(angles, dtype=numpy.float64), **found)
+    lists = {
+        name: None if values is None else numpy.asarray(values, dtype=numpy.float64)
+        for name, values in ((name, found.pop(name)) for name in ("angles", "center_shifts"))
+    }
+    return Scan(**found, **lists)
 
 
 class Reconstructor:

@@ -99,6 +99,7 @@ fn open<'py>(py: Python<'py>, flags: Vec<ArrayFlag>) -> PyResult<Bound<'py, PyDi
         arrays.set_item(name, stack.as_ref().map(|stack| read(py, stack)).transpose()?)?;
     }
     arrays.set_item("angles", &stacks.angles)?;
+    arrays.set_item("center_shifts", &stacks.shifts)?;
     Ok(arrays)
 }
 

@@ -12,7 +12,7 @@ use opencl3::memory::CL_MEM_READ_WRITE;
 
 /// Number of bins of the test problem.
 const BINS: usize = 39;
-/// Number of rows of the detector.
+/// Number of rows of the detector, for slices next to each other.
 const HEIGHT: usize = 21;
 /// Number of projections, in two parts.
 const PROJECTIONS: usize = 14;
@@ -20,7 +20,7 @@ const PROJECTIONS: usize = 14;
 const FIRST: usize = 9;
 /// Side of the slices in pixels.
 const SIZE: usize = 45;
-/// Numbers of the slices: more than a work-item computes, and not all of them next to each other.
+/// Slices of the run that are computed: of several work-items, and not all of them next to each other.
 const SLICES: [usize; 11] = [1, 2, 3, 4, 7, 8, 9, 10, 11, 15, 20];
 
 /// The check of the kernel for an inclined axis.
@@ -33,19 +33,20 @@ impl LaminoTest {
     /// Largest error, relative to the root mean square of the slices: rounding of positions and sums in single precision.
     pub const MARGIN: f64 = 1e-5;
 
-    /// Makes the test for an axis inclined by some degrees.
-    pub fn new(degrees: f64) -> LaminoTest {
+    /// Makes the test for an axis inclined by some degrees, and a run of every `step`th slice.
+    pub fn new(degrees: f64, step: usize) -> LaminoTest {
         let angles = even_angles(11.0, 360.0, PROJECTIONS);
         let axis = (0..PROJECTIONS).map(|p| 18.3 + 0.1 * p as f64).collect();
         let roi = Roi { x: 2, y: 1, width: SIZE - 3, height: SIZE - 5 };
         let geometry = Geometry { angles, axis, roi, ..Geometry::half_turn(BINS, PROJECTIONS, SIZE) };
-        let lamino = Lamino::new(degrees, HEIGHT, &geometry);
+        let run: Vec<usize> = (0..HEIGHT).map(|number| number * step).collect();
+        let lamino = Lamino::new(degrees, HEIGHT * step, &geometry, &run);
         LaminoTest { geometry, lamino }
     }
 
     /// Returns the filtered value of a bin, 0 outside the detector.
     fn value(&self, row: i64, projection: usize, bin: i64) -> f64 {
-        let inside = (0..HEIGHT as i64).contains(&row) && (0..BINS as i64).contains(&bin);
+        let inside = (0..self.lamino.height as i64).contains(&row) && (0..BINS as i64).contains(&bin);
         let place = || (row as usize * PROJECTIONS + projection) * BINS + bin as usize;
         if inside { f64::from((noise(place()) - 0.5) as f32) } else { 0.0 }
     }
@@ -72,12 +73,13 @@ impl LaminoTest {
     pub fn run(&self, session: &Session) -> Result<Checked> {
         let LaminoTest { geometry, lamino } = self;
         let roi = geometry.roi;
-        let rows = lamino.rows_of(&SLICES);
+        let which = SLICES.map(|number| number * lamino.step);
+        let rows = lamino.rows_of(&which);
         let width = BINS + 2 * GUARD;
         let mut projector = LaminoProjector::new(session, geometry, *lamino, SLICES.len())?;
         let mut values = session.buffer(rows.len() * FIRST * width, CL_MEM_READ_WRITE, "noise")?;
         let slices = session.buffer(SLICES.len() * roi.pixels(), CL_MEM_READ_WRITE, "slices")?;
-        projector.choose(session, &SLICES)?;
+        projector.choose(session, &which)?;
         for projections in [0..FIRST, FIRST..PROJECTIONS] {
             let of_row = |row: usize| {
                 let bins = -(GUARD as i64)..(BINS + GUARD) as i64;
@@ -94,7 +96,7 @@ impl LaminoTest {
         let (mut difference, mut all) = (0f64, 0f64);
         for (place, &got) in got.iter().enumerate() {
             let (slice, pixel) = (place / roi.pixels(), place % roi.pixels());
-            let expected = self.voxel(roi.x + pixel % roi.width, roi.y + pixel / roi.width, SLICES[slice]);
+            let expected = self.voxel(roi.x + pixel % roi.width, roi.y + pixel / roi.width, which[slice]);
             difference += (f64::from(got) - expected).powi(2);
             all += expected * expected;
         }

@@ -2,7 +2,7 @@
 
 use super::values::{Text, words};
 use crate::error::messages;
-use crate::source::{FieldMode, PART};
+use crate::source::{FieldMode, PART, is_xrm_scan};
 use clap::Args;
 use serde::{Deserialize, Serialize};
 use serde_with::skip_serializing_none;
@@ -25,7 +25,7 @@ const FIELDS: &str = "Flat and dark fields";
 const FRAMES: &str = "Order and size of frames";
 
 /// Suffixes of files that may contain sinograms as well as projections.
-const STACKS: &[&str] = &["tif", "tiff", "edf", "npy", "zarr", "raw", "txt"];
+const STACKS: &[&str] = &["tif", "tiff", "edf", "npy", "zarr", "raw", "txt", "xrm"];
 
 /// Input data, and how counts become line integrals.
 #[skip_serializing_none]
@@ -37,7 +37,7 @@ pub struct InputArgs {
     #[arg(long, value_name = "PATH", help_heading = SCAN)]
     pub sinograms: Option<String>,
     /// Directory or glob of TIFF or EDF files, 'list FILE' with a path per line, multi-page TIFF, Zarr, NumPy, or
-    /// FILE.h5::/DATASET; one projection per file or page
+    /// FILE.h5::/DATASET; one projection per file or page. Or a .txrm file with angles and a flat field
     #[arg(long, value_name = "PATH", help_heading = SCAN)]
     pub projections: Option<String>,
     /// HDF5 file with projections, flats, darks and angles: Data Exchange, NXtomo, or the datasets named below
@@ -127,13 +127,13 @@ impl InputArgs {
 /// Scan that is given without a flag.
 #[derive(Args, Clone, Debug)]
 pub struct ScanArg {
-    /// HDF5 file of the scan; the same as --hdf5
+    /// HDF5 or .txrm file of the scan; the same as --hdf5 or --projections
     #[arg(value_name = "SCAN", help_heading = SCAN, conflicts_with_all = ["sinograms", "projections", "hdf5", "raw"])]
     scan: Option<String>,
 }
 
 impl ScanArg {
-    /// Moves the scan to `hdf5` of the input, the one kind that needs no other flag to be understood.
+    /// Moves the scan to `hdf5` or `projections` of the input: files that need no other flag to be understood.
     ///
     /// # Errors
     /// [`ScanArgError::Stack`] for a path that may contain sinograms as well as projections.
@@ -145,6 +145,10 @@ impl ScanArg {
             || scan.contains(['*', '?'])
             || path.is_dir()
             || suffix.is_some_and(|suffix| STACKS.contains(&suffix.as_str()));
+        if is_xrm_scan(&scan) && !is_stack {
+            input.projections = Some(scan);
+            return Ok(());
+        }
         if is_stack {
             return Err(ScanArgError::Stack { scan });
         }

@@ -14,7 +14,8 @@ pub struct ScanArgs {
     /// File with one angle in degrees per line ('#' starts a comment)
     #[arg(long, value_name = "FILE", help_heading = "Geometry")]
     pub angles: Option<PathBuf>,
-    /// Angular range of the scan in degrees, end excluded [default: 180, or the angles in --hdf5]
+    /// Angular range of the scan in degrees, end excluded [default: 180, or the angles in an HDF5 or .txrm file, or in the log
+    /// of a SkyScan scanner beside --projections]
     #[arg(long, value_name = "DEG", allow_hyphen_values = true, help_heading = "Geometry")]
     pub overall_angle: Option<f64>,
     /// Angle of the first projection in degrees [default: 0]
@@ -26,7 +27,7 @@ pub struct ScanArgs {
     /// Projections to leave out, such as 3,10..20
     #[arg(long, value_name = "RANGES", help_heading = "Geometry")]
     pub exclude: Option<Text>,
-    /// File with one line per projection: shift of the axis in bins
+    /// File with one line per projection: shift of the axis in bins [default: none, or those in a .txrm file]
     #[arg(long, value_name = "FILE", help_heading = "Geometry")]
     pub center_shifts: Option<PathBuf>,
 }

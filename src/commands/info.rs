@@ -1,4 +1,4 @@
-//! `fbp info`: the contents of a stack or an HDF5 file.
+//! `fbp info`: the contents of a stack, or of a file with a scan.
 
 use crate::cli::InfoArgs;
 use crate::error::Result;
@@ -6,7 +6,9 @@ use crate::memory;
 use crate::numbers::{brief, significant};
 use crate::remark::Remark;
 use crate::sink::{SliceDescription, VolumeDescription, described, described_volume};
-use crate::source::{Hdf5Contents, Hdf5Frames, Hdf5Scan, SampleType, Stack, hdf5};
+use crate::source::{
+    Hdf5Contents, Hdf5Frames, Hdf5Scan, SampleType, Stack, XrmContents, beside, hdf5, is_xrm_scan, xrm,
+};
 use crate::visible::visible;
 use serde_json::json;
 use std::fmt;
@@ -47,6 +49,39 @@ fn hdf5_scan(scan: &Hdf5Scan, lines: &mut Vec<String>) {
     lines
         .extend(scan.pixel_size.as_ref().map(|size| named("pixel size", &format!("{size}, which --pixel-size takes"))));
     lines.extend(scan.notes.iter().map(|note| named("note", note)));
+}
+
+/// Describes the scan of a `.txrm` file.
+fn xrm_text(contents: &XrmContents) -> String {
+    let XrmContents { projections, width, height, sample, references, details, notes, problem, .. } = contents;
+    let ends = |values: &Option<Vec<f64>>, unit: &str| {
+        let values = values.as_ref()?.iter().copied();
+        let (low, high) = values.clone().reduce(f64::min).zip(values.reduce(f64::max))?;
+        Some(format!("{} to {} {unit}", brief(low), brief(high)))
+    };
+    let number = |value: Option<f64>, unit: &str| value.map(|value| format!("{} {unit}", brief(value)));
+    let beam = match details.geometry {
+        Some(1) => Some("a cone".to_owned()),
+        Some(number) => Some(format!("parallel ({number})")),
+        None => None,
+    };
+    let values = [
+        ("projections", Some(format!("{projections} of {width} x {height} pixels, {sample}"))),
+        ("reference", Some(format!("{references} image(s)"))),
+        ("angles", ends(&details.angles, "degrees").or(Some("none; --angles or --overall-angle is needed".to_owned()))),
+        ("x shifts", ends(&details.x_shifts, "pixels")),
+        ("y shifts", ends(&details.y_shifts, "pixels")),
+        ("exposure", ends(&details.exposure_seconds.map(Vec::from), "s")),
+        ("pixel size", number(details.pixel_size_um, "um, which --pixel-size takes")),
+        ("energy", number(details.energy_ev, "eV")),
+        ("voltage", number(details.voltage_kv, "kV")),
+        ("source", number(details.source_to_axis_mm, "mm from the axis")),
+        ("detector", number(details.axis_to_detector_mm, "mm from the axis")),
+        ("beam", beam),
+        ("no scan", problem.clone()),
+    ];
+    let lines = values.into_iter().filter_map(|(name, value)| Some(named(name, &value?)));
+    lines.chain(notes.iter().map(|note| visible(note).to_string())).map(|line| line + "\n").collect()
 }
 
 fn named(name: &str, value: &str) -> String {
@@ -121,15 +156,21 @@ fn volume_text(volume: &VolumeDescription) -> String {
     text + "\n"
 }
 
-/// Runs `fbp info`: describes a stack, or the scan and the datasets of an HDF5 file.
+/// Runs `fbp info`: describes a stack, or the scan and the datasets of an HDF5 file, or that of a `.txrm` file.
 pub fn info(args: &InfoArgs) -> Result<String> {
     let volume = described_volume(Path::new(&args.path));
     if volume.is_none() && hdf5::is_hdf5(Path::new(&args.path)) {
         let contents = hdf5::contents(Path::new(&args.path))?;
         return Ok(if args.json { format!("{:#}\n", json!(contents)) } else { hdf5_text(&contents) });
     }
+    if is_xrm_scan(&args.path) {
+        let contents = xrm::contents(Path::new(&args.path))?;
+        return Ok(if args.json { format!("{:#}\n", json!(contents)) } else { xrm_text(&contents) });
+    }
     let stack = Stack::open_by(&args.path, "PATH", memory::available() / 2, args.order_by)?;
     let values = Extremes::of(&stack, args.all_pages)?;
+    // as for a run without flags
+    let beside = beside(&stack, true).remarks;
     let description = described(&stack.files()[0]);
     // all slices of a run have the same range
     let range = description.as_ref().and_then(|description| description.range);
@@ -141,11 +182,12 @@ pub fn info(args: &InfoArgs) -> Result<String> {
                 "files": stack.files().len(), "names": stack.file_names(),
                 "width": stack.width(), "height": stack.height(), "sample": stack.sample().to_string(),
                 "pages_examined": values.pages, "min": values.low, "max": values.high, "not_finite": values.not_finite,
-                "notes": stack.remarks().iter().map(Remark::text).collect::<Vec<_>>(),
+                "notes": stack.remarks().iter().chain(&beside).map(Remark::text).collect::<Vec<_>>(),
             })
         ));
     }
-    Ok(stack_text(&stack, &values, description, volume))
+    let text = stack_text(&stack, &values, description, volume);
+    Ok(beside.iter().fold(text, |text, remark| text + &format!("{}\n", visible(&remark.to_string()))))
 }
 
 fn stack_text(

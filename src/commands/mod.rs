@@ -49,26 +49,36 @@ use crate::cli::{InputArgs, InputMeasures, StepArgs};
 use crate::error::{Error, Result};
 use crate::recipe::Input;
 use crate::remark::Remark;
-use crate::source::{Hdf5Input, Hdf5Measure, InputKind, PART, hdf5};
+use crate::source::{Hdf5Input, InputKind, PART, ScanMeasure, ScanMeasures, hdf5, xrm};
 use crate::steps::phase_doubts;
 use crate::units::Length;
 use errors::CommandOutputError;
 use std::path::Path;
 
-/// Adds measures from the HDF5 file that the flags of `--phase` leave out; returns remarks for the user on all
+/// Returns what the file of a scan says of the acquisition; none of files that say nothing.
+fn measures(input: &InputArgs) -> Result<Option<ScanMeasures>> {
+    // the first part stands for all
+    let first = |spec: &str| input.parts().first().map_or(spec.to_owned(), |part| spec.replace(PART, part));
+    match (Input::new(input, &StepArgs::default())?, input.hdf5_spec(), &input.projections) {
+        (Input { kind: InputKind::Hdf5, datasets, .. }, Some(spec), _) => {
+            // flats, darks and angles do not matter
+            let scan = Hdf5Input { file: first(spec).into(), data: datasets.data, ..Hdf5Input::default() };
+            hdf5::measures(&scan).map(Some)
+        }
+        (Input { kind: InputKind::Xrm, .. }, _, Some(spec)) => xrm::measures(Path::new(&first(spec))).map(Some),
+        _ => Ok(None),
+    }
+}
+
+/// Adds measures from the file of the scan that the flags of `--phase` leave out; returns remarks for the user on all
 /// measures.
 fn add_measures(input: &InputArgs, steps: &mut StepArgs, has_pixel_size: bool) -> Result<Vec<Remark>> {
     let mut remarks = Vec::new();
     let complete = steps.energy_kev.is_some() && steps.distance.is_some() && has_pixel_size;
-    if let (Some(_), Some(spec), false) = (&steps.phase, input.hdf5_spec(), complete) {
-        // the first part stands for all
-        let file = input.parts().first().map_or(spec.to_owned(), |part| spec.replace(PART, part));
-        let Input { kind: InputKind::Hdf5, datasets, .. } = Input::new(input, steps)? else { return Ok(remarks) };
-        // flats, darks and angles do not matter
-        let scan = Hdf5Input { file: file.into(), data: datasets.data, ..Hdf5Input::default() };
-        let measures = hdf5::measures(&scan)?;
-        let mut used = |what: &str, measure: Option<Hdf5Measure>, flag_is_given: bool| {
-            let Hdf5Measure { value, unit, dataset } = measure.filter(|_| !flag_is_given)?;
+    let wanted = steps.phase.is_some() && !complete;
+    if let Some(measures) = wanted.then(|| measures(input)).transpose()?.flatten() {
+        let mut used = |what: &str, measure: Option<ScanMeasure>, flag_is_given: bool| {
+            let ScanMeasure { value, unit, dataset } = measure.filter(|_| !flag_is_given)?;
             remarks.push(Remark::note(format!(
                 "--phase uses the {what} of {value} {unit} that the file gives as {dataset}"
             )));

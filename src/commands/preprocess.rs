@@ -10,11 +10,12 @@ use crate::error::{Error, Result};
 use crate::execution::{Execution, Files};
 use crate::feed::{CorrectedRows, ScanRows, parts_of};
 use crate::job::Job;
+use crate::numbers::brief;
 use crate::recipe::{CheckedCommand, Input, Recipe, SliceGrid, Span, check_conflicts, given, parse_size, steps};
 use crate::remark::Remark;
 use crate::report::{Messages, Reporter};
 use crate::sink::{AllowedContents, Dtype, Encoding, OutputLock, Pixels, SOFTWARE, SliceWriter, Target};
-use crate::source::{FieldMode, Stack, Stacks};
+use crate::source::{FieldMode, LogUse, Stack, Stacks};
 use crate::steps::{Counts, Preparation, Scope};
 use crate::stitch;
 use rayon::prelude::*;
@@ -80,6 +81,14 @@ impl CorrectedScan {
         let scope = Scope { median, used: &used, rows: &(0..rows), full_projections: true };
         let preparation = Preparation::open(&job.recipe.steps, &stacks, scope)?;
         preparation.expect_light(&(0..if sinograms { 0 } else { rows }).collect::<Vec<_>>())?;
+        let shifts = stacks.shift_range().map(|(low, high)| low.abs().max(high.abs()));
+        if let Some(most) = shifts {
+            reporter.note(&format!(
+                "note: the file shifts the axis by up to {} bins, and what is written does not; fbp info --json has the \
+                 center_shifts that --center-shifts takes",
+                brief(most)
+            ));
+        }
         remarks.into_iter().chain(preparation.remarks()).for_each(|remark| reporter.remark(remark));
         reporter.refuse_doubts()?;
         Ok(CorrectedScan { job, stacks, preparation, used, wanted })
@@ -176,7 +185,8 @@ pub(super) fn job(args: &PreprocessArgs, given_steps: &StepArgs) -> Result<Job> 
     let slice = SliceGrid::of_pixels(text(&args.pixel_size).as_deref(), input.binning)?;
     let steps = steps(&args.input, given_steps, &slice)?;
     let execution = Execution {
-        files: Files::new(&args.input, &ScanArgs::default(), &args.steps),
+        // angles are not written
+        files: Files { log: LogUse::Nothing, ..Files::new(&args.input, &ScanArgs::default(), &args.steps) },
         devices: text(&args.device).map(|text| DeviceList::parse(&text)).transpose()?.unwrap_or_default(),
         rows: text(&args.rows).map(|text| Span::parse(&text, "--rows")).transpose()?,
         messages: Messages { strict: args.strict, ..Messages::default() },

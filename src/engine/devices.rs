@@ -13,7 +13,6 @@ use crate::fault;
 use crate::feed::DeviceFeed;
 use crate::fft;
 use crate::job::Job;
-use crate::operations::LaminoProjector;
 use crate::plan::{Memory, PIECES, Plan, Scan};
 use crate::recipe::Recipe;
 use crate::report::Reporter;
@@ -37,7 +36,7 @@ impl ReadyDevice {
     pub(super) fn pace(&self, recipe: &Recipe, scan: &Scan) -> Pace {
         Pace {
             chunk: self.plan.chunk,
-            pass: self.plan.lamino.map_or(self.plan.spec.slices as usize, |_| LaminoProjector::depth()),
+            pass: self.plan.lamino.map_or(self.plan.spec.slices as usize, |plan| plan.depth),
             within_blocks: self.plan.lamino.is_some(),
             slots: if self.engine.is_whole() { self.plan.sets + self.plan.ahead } else { PIECES },
             rate: self.rate(recipe, scan).filter(|_| !fault::loses_a_device()),

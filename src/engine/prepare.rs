@@ -12,7 +12,7 @@ use crate::job::Job;
 use crate::kernel::{KernelSource, StepBackend, StepBackends};
 use crate::known::KnownFailures;
 use crate::margins::margin;
-use crate::operations::{EncodedSample, generate_lamino};
+use crate::operations::{EncodedSample, LaminoForm, generate_lamino};
 use crate::plan::{Avoid, Memory, Plan, Refused, Request, Scan, encoded_sample};
 use crate::profile::{Choice, Profile, ProfileStore, TUNED};
 use crate::report::Reporter;
@@ -133,7 +133,7 @@ pub fn open_device(
             break SelfTest::Skipped;
         } else {
             let source = match plan.lamino {
-                Some(_) => generate_lamino(&session.facts)?,
+                Some(plan) => generate_lamino(LaminoForm::new(session.step_target(), &plan.lamino))?,
                 None => plan.spec.generate()?,
             };
             match check(&session, &plan, &source, job, scan, cache.as_mut(), reporter)? {
@@ -174,7 +174,7 @@ fn check(
     cache: Option<&mut Verdicts>,
     reporter: &Reporter,
 ) -> Result<Result<SelfTest, String>> {
-    let inclined = plan.lamino.map(|plan| LaminoTest::new(plan.lamino.degrees));
+    let inclined = plan.lamino.map(|plan| LaminoTest::new(plan.lamino.degrees, plan.lamino.step));
     let margin = inclined.as_ref().map_or_else(|| margin(&plan.spec).relative_rms, |_| LaminoTest::MARGIN);
     let geometry = &scan.geometry;
     let roi = plan.cut.bands(geometry.roi).next().unwrap_or(geometry.roi);

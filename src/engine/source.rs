@@ -9,11 +9,12 @@ use crate::files::read_numbers;
 use crate::geometry::{parse_angles, parse_numbers};
 use crate::job::Job;
 use crate::kernel::StepBackends;
+use crate::numbers::brief;
 use crate::operations::{DetectorImages, RowCorrection};
 use crate::plan::{HeldByHost, SampleShape, Scan, StackShape};
-use crate::recipe::{AngleSource, Recipe};
+use crate::recipe::Recipe;
 use crate::report::Reporter;
-use crate::source::{FieldMode, Hdf5Measures, InputKind, JoinedPart, Stack, Stacks, Watch, wait};
+use crate::source::{FieldMode, InputKind, JoinedPart, ScanMeasures, Stack, Stacks, Watch, wait};
 use crate::steps::{Optics, Preparation, Scope, Steps, Tilt};
 use crate::stitch;
 use crate::visible::{Shown, visible};
@@ -86,7 +87,7 @@ impl Source {
             }
             None => None,
         };
-        let request = job.open_request(job.recipe.scan.angles == AngleSource::Hdf5);
+        let request = job.open_request(job.recipe.scan.angles.is_input());
         let order_by = request.paths.order_by;
         let mut stacks = stitch::open(job.stitch_request(request), |path, flag| match job.execution.watch {
             None => Stack::open_by(path, flag, request.memory, order_by),
@@ -116,9 +117,17 @@ impl Source {
     ) -> Result<Source> {
         let sinograms = job.recipe.input.is_sinograms();
         let angles = stacks.angles.take();
+        let shifts = shifts.or_else(|| stacks.shifts.clone());
         let stack = &stacks.data;
         stack.remarks().iter().for_each(|remark| reporter.remark(remark.clone()));
         reporter.detail(&format!("{:<16}{}", "files", stack.file_names()));
+        if let Some((low, high)) = stacks.shift_range() {
+            reporter.note(&format!(
+                "note: the file shifts the axis by {} to {} bins; --center-shifts replaces this",
+                brief(low),
+                brief(high)
+            ));
+        }
         let (slices, projections) = match sinograms {
             true => (stack.len(), stack.height()),
             false => (stack.height(), stack.len()),
@@ -129,8 +138,8 @@ impl Source {
         scan.remarks.iter().for_each(|remark| reporter.remark(remark.clone()));
         match (&stacks.flats, &stacks.darks) {
             (Some(_), None) => {
-                let hdf5 = job.recipe.input.kind == InputKind::Hdf5;
-                let missing = if hdf5 { "no dark fields in the file and no --darks" } else { "no --darks" };
+                let whole = matches!(job.recipe.input.kind, InputKind::Hdf5 | InputKind::Xrm);
+                let missing = if whole { "no dark fields in the file and no --darks" } else { "no --darks" };
                 reporter.note(&format!("note: {missing}, the dark level is assumed to be 0"));
             }
             (None, Some(_)) => reporter.note("note: there are dark fields but no flat fields, so nothing is corrected"),
@@ -182,7 +191,9 @@ impl Source {
         // without weights, runs of earlier versions keep their keys
         let weights = Some(weights.as_str()).filter(|weights| !weights.is_empty());
         let distortion = self.stacks.distortion.as_ref().map(|map| format!("distortion {}", map.fingerprint()));
-        PartsDigest::of(parts.into_iter().chain(weights).chain(distortion.as_deref())).to_string()
+        // what outputs say of pixels
+        let log = self.stacks.log.as_ref().map(|_| format!("log {:?}", self.stacks.measures.pixel_size));
+        PartsDigest::of(parts.into_iter().chain(weights).chain(distortion.as_deref()).chain(log.as_deref())).to_string()
     }
 
     /// Checks that a job which differs as in [`as_of`](Self::as_of) fits the data.
@@ -274,8 +285,18 @@ impl Source {
     }
 
     /// Returns what the input says of the acquisition, for pixels that are not binned.
-    pub fn measures(&self) -> &Hdf5Measures {
+    pub fn measures(&self) -> &ScanMeasures {
         &self.stacks.measures
+    }
+
+    /// Returns the log beside projections that is used.
+    pub fn log(&self) -> Option<&Path> {
+        self.stacks.log.as_deref()
+    }
+
+    /// Returns the smallest and the largest shift of the axis that the input contains, in bins of the detector, if it does.
+    pub fn shift_range(&self) -> Option<(f64, f64)> {
+        self.stacks.shift_range()
     }
 
     /// Returns the numbers of the frames that correct projections.

@@ -17,8 +17,22 @@ pub struct Lamino {
     pub degrees: f64,
     /// Number of rows of the detector.
     pub height: usize,
+    /// Distance between neighbouring slices of the run, in slices.
+    pub step: usize,
+    /// Number of the first slice that could be one of the run: below `step`.
+    start: usize,
     /// Least and largest distance of a pixel of the region from the row of its slice's pixel on the axis.
     reach: [f64; 2],
+}
+
+/// Groups of slices that work-items sum together. A slice belongs to a group by its number, not by which others are
+/// computed with it.
+#[derive(Debug, PartialEq)]
+pub struct SliceGroups {
+    /// Height of the first slice of each group, computed or not, as part of the row at which it is seen.
+    pub heights: Vec<Offset>,
+    /// `places[g * depth + k]`: position of slice `k` of group `g` among those that are computed, -1 for none.
+    pub places: Vec<i32>,
 }
 
 /// Positions of blocks of pixels on the detector, and steps from pixel to pixel.
@@ -37,9 +51,11 @@ fn both(bin: f64, row: f64) -> [f32; 4] {
 }
 
 impl Lamino {
-    /// Makes the inclination of a scan, with the rows that its region needs.
-    pub fn new(degrees: f64, height: usize, geometry: &Geometry) -> Lamino {
-        let mut lamino = Lamino { degrees, height, reach: [0.0; 2] };
+    /// Makes the inclination of a scan, with the rows that its region needs, for evenly spaced slices in ascending order.
+    pub fn new(degrees: f64, height: usize, geometry: &Geometry, slices: &[usize]) -> Lamino {
+        let step = slices.windows(2).next().map_or(1, |pair| pair[1] - pair[0]);
+        let start = slices.first().map_or(0, |first| first % step);
+        let mut lamino = Lamino { degrees, height, step, start, reach: [0.0; 2] };
         let (roi, middle) = (geometry.roi, default_axis(height));
         let (right, bottom) = (roi.x + roi.width - 1, roi.y + roi.height - 1);
         let (mut low, mut high) = (f64::INFINITY, f64::NEG_INFINITY);
@@ -87,10 +103,33 @@ impl Lamino {
         }
     }
 
-    /// Returns the heights of slices, as part of the row at which they are seen.
-    pub fn heights(&self, slices: &[usize]) -> Vec<Offset> {
+    /// Returns the distance between the rows that see neighbouring slices of the run.
+    pub fn spacing(&self) -> f64 {
+        self.step as f64 * self.cos_sin().0
+    }
+
+    /// Returns the number of the group of `depth` slices to which a slice of the run belongs, and its place there.
+    pub fn group(&self, slice: usize, depth: usize) -> (usize, usize) {
+        let number = slice.saturating_sub(self.start) / self.step;
+        (number / depth, number % depth)
+    }
+
+    /// Returns the groups of `depth` slices to which some slices of the run, in ascending order, belong.
+    pub fn groups(&self, slices: &[usize], depth: usize) -> SliceGroups {
         let ((cos, _), middle) = (self.cos_sin(), default_axis(self.height));
-        slices.iter().map(|&z| Offset::new((z as f64 - middle) * cos)).collect()
+        let (mut groups, mut last) = (SliceGroups { heights: Vec::new(), places: Vec::new() }, None);
+        for (position, &slice) in slices.iter().enumerate() {
+            let (group, place) = self.group(slice, depth);
+            if last != Some(group) {
+                let first = (self.start + group * depth * self.step) as f64;
+                groups.heights.push(Offset::new((first - middle) * cos));
+                groups.places.resize(groups.heights.len() * depth, -1);
+                last = Some(group);
+            }
+            let of_group = (groups.heights.len() - 1) * depth;
+            groups.places[of_group + place] = position as i32;
+        }
+        groups
     }
 
     /// Returns the tables for blocks of `block[0] x block[1]` pixels, which begin at multiples of their sides in the full
@@ -134,7 +173,7 @@ mod tests {
     #[test]
     fn an_upright_axis_sees_a_slice_in_its_row() {
         let geometry = turn(20, 7);
-        let lamino = Lamino::new(0.0, 11, &geometry);
+        let lamino = Lamino::new(0.0, 11, &geometry, &[]);
         for z in 0..11 {
             assert_eq!(lamino.row(&geometry, 3, [1.0, 17.0, z as f64]), z as f64);
         }
@@ -146,7 +185,7 @@ mod tests {
     fn rows_hold_what_every_pixel_needs() {
         let geometry = Geometry { roi: Roi { x: 3, y: 6, width: 5, height: 4 }, ..turn(31, 40) };
         for degrees in [-35.0, 12.0, 60.0] {
-            let lamino = Lamino::new(degrees, 50, &geometry);
+            let lamino = Lamino::new(degrees, 50, &geometry, &[]);
             let rows = lamino.rows([20, 29]);
             let mut seen = [usize::MAX, 0];
             for p in 0..40 {
@@ -160,15 +199,17 @@ mod tests {
             assert!(seen[0] - rows.start <= 2 && rows.end - seen[1] <= 3, "{degrees}: {rows:?} {seen:?}");
         }
         // what the detector does not see at all needs no row, but one is read
-        assert_eq!(Lamino::new(80.0, 3, &turn(900, 4)).rows([0, 0]).len(), 3);
+        assert_eq!(Lamino::new(80.0, 3, &turn(900, 4), &[]).rows([0, 0]).len(), 3);
     }
 
     #[test]
     fn tables_add_up_to_positions() {
         let geometry = turn(37, 9);
-        let lamino = Lamino::new(25.0, 17, &geometry);
+        let lamino = Lamino::new(25.0, 17, &geometry, &[1, 3]);
         let LaminoTables { columns, lines, steps } = lamino.tables(&geometry, [8, 4]);
-        let heights = lamino.heights(&[2, 9]);
+        let SliceGroups { heights, places } = lamino.groups(&[5, 9, 11], 4);
+        // the groups of slices 1, 3, 5, 7 and 9, 11, 13, 15
+        assert_eq!(places, [-1, -1, 0, -1, 1, 2, -1, -1]);
         for p in 0..9 {
             let (column, line, step) = (columns[2 * 9 + p], lines[9 + p], steps[p]);
             let at = |part: usize, fx: f32, fy: f32| {

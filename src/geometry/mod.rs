@@ -27,7 +27,7 @@ pub use coverage::Coverage;
 pub use extended::{ExtendedField, widest_gap};
 pub use grid::{ACCURACIES, FrequencyGrid, GRID_LENGTHS, GridSides, KERNEL_WIDTHS, coefficients};
 pub use gridding::{Segment, SplitTile, Spreading, Tile, Tiling};
-pub use lamino::{Lamino, LaminoTables};
+pub use lamino::{Lamino, LaminoTables, SliceGroups};
 
 use crate::error::{Error, Result};
 use crate::files::excerpt;

@@ -22,6 +22,8 @@ parameters! {
         image_columns: u32 = 16, Domain::one_of(&[2, 4, 8, 16, 32]);
         /// Most work-items of a work-group that transforms columns of an image.
         image_items: u32 = 512, Domain::one_of(&[128, 256, 512, 1024]);
+        /// Most slices about an inclined axis that a work-item sums. Their rounding depends on it.
+        lamino_slices: u32 = 16, Domain::one_of(&[8, 16, 32]);
     }
 }
 

@@ -3,10 +3,11 @@
 use super::program_target::ProgramTarget;
 use crate::device::{BufferLayout, Resources, Session};
 use crate::error::{Error, Result};
-use crate::facts::DeviceFacts;
 use crate::fault;
-use crate::geometry::{Geometry, Lamino, LaminoTables, Offset};
-use crate::kernel::{COMMON, ClFile, Defines, GUARD, KernelSource, LaunchShape, assemble, cl_file, power_of_two_group};
+use crate::geometry::{Geometry, Lamino, LaminoTables, Offset, SliceGroups};
+use crate::kernel::{
+    COMMON, ClFile, Defines, GUARD, KernelSource, LaunchShape, StepTarget, assemble, cl_file, power_of_two_group,
+};
 use opencl3::event::Event;
 use opencl3::kernel::Kernel;
 use opencl3::memory::Buffer;
@@ -16,23 +17,71 @@ const BACKPROJECT_LAMINO: ClFile = cl_file!("backproject_lamino.cl");
 /// The files of the program, in order.
 pub(super) const FILES: &[&[ClFile]] = &[&[COMMON, BACKPROJECT_LAMINO]];
 
-/// Number of slices that a work-item computes.
-const DEPTH: usize = 8;
-
 /// Number of work-items of a work-group, where the device has as many, and of those in a row.
-const GROUP: [usize; 2] = [256, 32];
+const GROUP: [usize; 2] = [128, 16];
+/// Largest number of bytes of local memory of a work-group, so that several are resident.
+const MOST_MEMORY: usize = 8 << 10;
+/// Parts of a row in which the kernel has distances between rows.
+const ROW_PARTS: f64 = (1 << 24) as f64;
+/// Largest number of rows that see the slices of a work-item, by the range of those distances.
+const MOST_ROWS: f64 = 200.0;
 
-/// Returns the source of the kernel for a device.
+/// How the kernel divides pixels and slices among work-items.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LaminoForm {
+    /// Number of work-items of a work-group in x and in y.
+    pub group: [usize; 2],
+    /// Number of slices of a work-item.
+    pub depth: usize,
+    /// Distance between the rows that see neighbouring slices, in 2^-24 of a row; 0 for work-items of one slice.
+    spacing: u32,
+    /// Number of rows that see the slices of a work-item.
+    item_rows: usize,
+    /// Number of bins and rows that see the pixels of a work-group.
+    patch: [usize; 2],
+}
+
+impl LaminoForm {
+    /// Returns the form for a device and the slices of a run: as many slices of a work-item as the profile says, or
+    /// fewer where they are far apart.
+    pub fn new(target: StepTarget, lamino: &Lamino) -> Self {
+        let items = power_of_two_group(target.facts, GROUP[0]);
+        let group = [items.min(GROUP[1]), items / items.min(GROUP[1])];
+        let memory = (target.facts.local_memory as usize / 2).min(MOST_MEMORY);
+        let of_depth = |depth| LaminoForm::with_depth(depth, group, lamino);
+        let fits = |form: &LaminoForm| {
+            let [bins, rows] = form.patch;
+            4 * bins * rows <= memory && form.depth as f64 * lamino.spacing() <= MOST_ROWS
+        };
+        let fewer = std::iter::successors(Some(target.sizes.lamino_slices as usize), |depth| Some(depth / 2));
+        fewer.take_while(|&depth| depth > 1).map(of_depth).find(fits).unwrap_or_else(|| of_depth(1))
+    }
+
+    fn with_depth(depth: usize, group: [usize; 2], lamino: &Lamino) -> Self {
+        let spacing = if depth > 1 { (lamino.spacing() * ROW_PARTS).round() as u32 } else { 0 };
+        // as the kernel's WHOLE; a pixel is up to one row below, and needs the next one, too
+        let item_rows = ((depth as u64 - 1) * u64::from(spacing) >> 24) as usize + 3;
+        let [width, height] = group.map(|side| (side - 1) as f64);
+        let diagonal = width.hypot(height);
+        let rows = (diagonal * lamino.cos_sin().1.abs()).ceil() as usize + 1 + item_rows;
+        LaminoForm { group, depth, spacing, item_rows, patch: [diagonal.ceil() as usize + 3, rows] }
+    }
+}
+
+/// Returns the source of the kernel.
 ///
 /// # Errors
 /// None: its defines are legal.
-pub fn generate_lamino(facts: &DeviceFacts) -> Result<KernelSource> {
-    let group = power_of_two_group(facts, GROUP[0]);
-    let across = group.min(GROUP[1]);
-    let shape = [across, group / across].map(|side| side as u32);
+pub fn generate_lamino(form: LaminoForm) -> Result<KernelSource> {
+    let LaminoForm { group, depth, spacing, item_rows, patch } = form;
+    let shape = group.map(|side| side as u32);
     let mut defines = Defines::default();
-    defines.number("DEPTH", DEPTH as u32)?;
+    defines.number("DEPTH", depth as u32)?;
     defines.number("GUARD", GUARD as u32)?;
+    defines.number("ITEM_ROWS", item_rows as u32)?;
+    defines.number("PATCH_BINS", patch[0] as u32)?;
+    defines.number("PATCH_ROWS", patch[1] as u32)?;
+    defines.number("SPACING", spacing)?;
     defines.number("WORK_X", shape[0])?;
     defines.number("WORK_Y", shape[1])?;
     let options = vec!["-cl-std=CL1.1".to_owned()];
@@ -42,7 +91,8 @@ pub fn generate_lamino(facts: &DeviceFacts) -> Result<KernelSource> {
 
 /// Returns the programs of the operation in the forms that differ most.
 pub(super) fn variants(on: &ProgramTarget) -> Result<Vec<KernelSource>> {
-    Ok(vec![generate_lamino(on.target.facts)?])
+    let lamino = Lamino::new(30.0, 300, &Geometry::half_turn(300, 1, 300), &[0, 1]);
+    Ok(vec![generate_lamino(LaminoForm::new(on.target, &lamino))?])
 }
 
 /// The kernel that back-projects rows about an inclined axis, with its tables.
@@ -54,8 +104,12 @@ pub struct LaminoProjector {
     lines: Buffer<[f32; 4]>,
     steps: Buffer<[f32; 4]>,
     heights: Buffer<Offset>,
+    places: Buffer<i32>,
     lamino: Lamino,
+    form: LaminoForm,
     geometry: Geometry,
+    /// Number of groups of the slices that were chosen.
+    groups: usize,
     /// Number of slices of a chunk.
     chunk: usize,
 }
@@ -75,12 +129,13 @@ impl LaminoProjector {
     /// # Errors
     /// Errors of the device.
     pub fn new(session: &Session, geometry: &Geometry, lamino: Lamino, chunk: usize) -> Result<Self> {
-        let source = generate_lamino(&session.facts)?;
+        let form = LaminoForm::new(session.step_target(), &lamino);
+        let source = generate_lamino(form)?;
         let program = session.build(&source)?;
         let shift = fault::shift(&source.name);
         let mut geometry = geometry.clone();
         geometry.axis.iter_mut().for_each(|axis| *axis += shift);
-        let layout = Self::layout(&session.facts, &geometry, chunk)?;
+        let layout = Self::layout(form, &geometry, chunk);
         let LaminoTables { columns, lines, steps } = lamino.tables(&geometry, source.block);
         let kernel = session.kernel(&program, source.entry)?;
         Ok(LaminoProjector {
@@ -89,39 +144,39 @@ impl LaminoProjector {
             columns: layout.constant(session, "block columns", &columns)?,
             lines: layout.constant(session, "block lines", &lines)?,
             steps: layout.constant(session, "steps from pixel to pixel", &steps)?,
-            heights: layout.buffer(session, "heights of slices")?,
+            heights: layout.buffer(session, "heights of groups of slices")?,
+            places: layout.buffer(session, "places of slices")?,
             source,
             lamino,
+            form,
             geometry,
+            groups: 0,
             chunk,
         })
     }
 
-    /// Returns the buffers for chunks of at most `chunk` slices.
-    ///
-    /// # Errors
-    /// None: the kernel's defines are legal.
-    pub fn layout(facts: &DeviceFacts, geometry: &Geometry, chunk: usize) -> Result<BufferLayout> {
-        let (_, [columns, lines]) = geometry.roi.block_grid(generate_lamino(facts)?.block);
+    /// Returns the buffers for chunks of at most `chunk` slices, which may all be of different groups.
+    pub fn layout(form: LaminoForm, geometry: &Geometry, chunk: usize) -> BufferLayout {
+        let (_, [columns, lines]) = geometry.roi.block_grid(form.group);
         let projections = geometry.projections();
-        Ok(BufferLayout::default()
+        BufferLayout::default()
             .with::<[f32; 4]>("block columns", columns * projections)
             .with::<[f32; 4]>("block lines", lines * projections)
             .with::<[f32; 4]>("steps from pixel to pixel", projections)
-            .with::<Offset>("heights of slices", chunk))
+            .with::<Offset>("heights of groups of slices", chunk)
+            .with::<i32>("places of slices", chunk * form.depth)
     }
 
-    /// Returns the number of slices of which work-items compute several at once: chunks should be a multiple of it.
-    pub fn depth() -> usize {
-        DEPTH
-    }
-
-    /// Chooses the slices, by number, that are computed next.
+    /// Chooses the slices, by number and in ascending order, that are computed next.
     ///
     /// # Errors
     /// Errors of the device.
     pub fn choose(&mut self, session: &Session, slices: &[usize]) -> Result<()> {
-        session.write(&mut self.heights, &self.lamino.heights(slices), "heights of slices").map(drop)
+        let SliceGroups { heights, places } = self.lamino.groups(slices, self.form.depth);
+        session.write(&mut self.heights, &heights, "heights of groups of slices")?;
+        session.write(&mut self.places, &places, "places of slices")?;
+        self.groups = heights.len();
+        Ok(())
     }
 
     /// Adds the back projection of some projections to the `count` slices that were chosen, at the beginning of `slices`;
@@ -130,7 +185,7 @@ impl LaminoProjector {
     /// # Errors
     /// Errors of the device, and [`Error::Internal`] if a buffer is too small for what the kernel reads or writes.
     pub fn run(&self, session: &Session, rows: &LaminoRows, slices: &Buffer<f32>, count: usize) -> Result<Event> {
-        let LaminoProjector { geometry, source, .. } = self;
+        let LaminoProjector { geometry, source, groups, form, .. } = self;
         let LaminoRows { values, rows, projections } = rows;
         let (all, roi) = (geometry.projections(), geometry.roi);
         if count == 0 || count > self.chunk || projections.end > all {
@@ -144,7 +199,8 @@ impl LaminoProjector {
             .buffer(&self.columns, columns * all, "block columns")?
             .buffer(&self.lines, lines * all, "block lines")?
             .buffer(&self.steps, all, "steps from pixel to pixel")?
-            .buffer(&self.heights, count, "heights of slices")?
+            .buffer(&self.heights, *groups, "heights of groups of slices")?
+            .buffer(&self.places, groups * form.depth, "places of slices")?
             .buffer(slices, count * roi.pixels(), "slices")?
             .value(all as i32)?
             .value(projections.start as i32)?
@@ -153,9 +209,8 @@ impl LaminoProjector {
             .value([rows.start as i32, rows.len() as i32])?
             .value([roi.x, roi.y, roi.width, roi.height].map(|side| side as i32))?
             .value(origin.map(|first| first as i32))?
-            .value(count as i32)?
             .value(i32::from(projections.start > 0))?;
         let [across, down] = source.work_group;
-        launch.run(&[columns * across, lines * down, count.div_ceil(DEPTH)], Some(&[across, down, 1]))
+        launch.run(&[columns * across, lines * down, *groups], Some(&[across, down, 1]))
     }
 }

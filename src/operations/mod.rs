@@ -49,7 +49,7 @@ pub use fits::SmoothedFits;
 pub use hardening::{HARDENING_FACTORS, HardeningPolynomial};
 pub use histogram::{SliceCounter, SliceCounts};
 pub use image_filter::ImageFilter;
-pub use lamino::{LaminoProjector, LaminoRows, generate_lamino};
+pub use lamino::{LaminoForm, LaminoProjector, LaminoRows, generate_lamino};
 pub use low_frequencies::LowFrequencies;
 pub use minus_log::LineIntegrals;
 pub use outliers::{DetectorRows, OutlierForm, OutlierRemover, OutlierRows};

@@ -20,6 +20,10 @@ messages! {
             "{flag}: angles cover {covered:.1} of {period} degrees and look like radians: {span:.2} radians \
              are {degrees:.1} degrees";
             "set the attribute units of the angles to rad, or give --angles FILE or --overall-angle",
+        RadiansOfInput { flag: String, covered: f64, period: f64, span: f64, degrees: f64 } =>
+            "{flag}: angles cover {covered:.1} of {period} degrees and look like radians: {span:.2} radians \
+             are {degrees:.1} degrees";
+            "give --angles FILE or --overall-angle {degrees:.0}",
         Missing { covered: f64, period: f64, missing: f64 } =>
             "angles cover {covered:.1} of {period} degrees: the largest gap leaves {missing:.1} degrees out";
             "check the angles; if the scan is like that, slices have artefacts along the missing directions",
@@ -41,6 +45,8 @@ pub(super) enum AngleOrigin {
     Text(String),
     /// An HDF5 file, with its flag.
     Hdf5(String),
+    /// A `.txrm` file, or a log beside projections, with the flag.
+    Input(String),
 }
 
 /// Returns a doubt if angles in degrees may be wrong. `all` are those of all projections, `used` those of the
@@ -62,6 +68,7 @@ pub(super) fn doubt(origin: &AngleOrigin, all: &[f64], used: &[f64], period: f64
             AngleOrigin::Even => AngleWarning::RadiansOfFlags { covered, period, span, degrees },
             AngleOrigin::Text(flag) => AngleWarning::RadiansOfText { flag, covered, period, span, degrees },
             AngleOrigin::Hdf5(flag) => AngleWarning::RadiansOfHdf5 { flag, covered, period, span, degrees },
+            AngleOrigin::Input(flag) => AngleWarning::RadiansOfInput { flag, covered, period, span, degrees },
         };
         return Some(Doubt::of(DoubtKind::Radians, &warning));
     }
@@ -103,9 +110,14 @@ mod tests {
         doubt(origin, all, used, 180.0).map(|doubt| doubt.name)
     }
 
-    fn origins() -> [AngleOrigin; 3] {
+    fn origins() -> [AngleOrigin; 4] {
         let text = |flag: &str| flag.to_owned();
-        [AngleOrigin::Even, AngleOrigin::Text(text("--angles a.txt")), AngleOrigin::Hdf5(text("--hdf5 a.h5"))]
+        [
+            AngleOrigin::Even,
+            AngleOrigin::Text(text("--angles a.txt")),
+            AngleOrigin::Hdf5(text("--hdf5 a.h5")),
+            AngleOrigin::Input(text("--projections a.txrm")),
+        ]
     }
 
     #[test]
@@ -123,7 +135,7 @@ mod tests {
             let even = even_angles(0.0, 2.0 * PI, 180);
             let text = doubt(&origin, &even, &even, 180.0).unwrap().to_string();
             assert!(text.contains("6.28 radians are 360.0 degrees"), "{text}");
-            let advice = ["--overall-angle 360", "57.29577951", "units"];
+            let advice = ["--overall-angle 360", "57.29577951", "units", "--overall-angle 360"];
             assert!(text.contains(advice[origins().iter().position(|o| *o == origin).unwrap()]), "{text}");
         }
     }

@@ -9,9 +9,10 @@ use crate::facts::DeviceKind;
 use crate::fft::{RowStageForm, row_layout};
 use crate::geometry::Lamino;
 use crate::kernel::{
-    Algorithm, GUARD, Interpolation, KernelSpec, Mode, Offer, Parameters, Problem, RowFilter, StepBackends, Texel,
+    Algorithm, GUARD, Interpolation, KernelSpec, Mode, Offer, Parameters, Problem, RowFilter, StepBackends, StepTarget,
+    Texel,
 };
-use crate::operations::LaminoProjector;
+use crate::operations::{LaminoForm, LaminoProjector};
 use crate::units::human;
 
 /// Least number of projections that are on the device together, unless no slice fits otherwise.
@@ -26,12 +27,15 @@ pub struct LaminoPlan {
     /// Number of chunks that the host holds in each direction: one is read or written while another is computed, if
     /// there are several.
     pub chunks_on_host: usize,
+    /// Number of slices that a work-item computes.
+    pub depth: usize,
 }
 
 /// Sizes of a run about an inclined axis.
 struct LaminoSizes<'a> {
     request: &'a Request<'a>,
     lamino: Lamino,
+    form: LaminoForm,
     spec: KernelSpec,
     filter: RowFilter,
     /// Number of slices of the device's share.
@@ -73,11 +77,17 @@ pub(super) fn inclined_chunks(request: &Request, lamino: Lamino) -> Result<Incli
     let filter = RowFilter::new(&spec, &choice.profile.fft, geometry.bins, Some(facts));
     let all = scan.slices.len().div_ceil(memory.devices.max(1)).max(1);
     let host = request.left_on_host(StepBackends::HOST)?;
-    let sizes = LaminoSizes { request, lamino, spec, filter, all, host };
+    let form = LaminoForm::new(StepTarget { facts, sizes: &choice.profile.step_sizes }, &lamino);
+    let sizes = LaminoSizes { request, lamino, form, spec, filter, all, host };
     let (chunk, projections) = sizes.fitting()?;
     Ok(InclinedChunks {
         filter,
-        plan: LaminoPlan { lamino, rows: sizes.rows(chunk), chunks_on_host: sizes.chunks_on_host(chunk) },
+        plan: LaminoPlan {
+            lamino,
+            rows: sizes.rows(chunk),
+            chunks_on_host: sizes.chunks_on_host(chunk),
+            depth: form.depth,
+        },
         chunk,
         projections,
         device_bytes: sizes.on_device(chunk, projections)?,
@@ -88,15 +98,17 @@ pub(super) fn inclined_chunks(request: &Request, lamino: Lamino) -> Result<Incli
 
 impl LaminoPlan {
     /// Returns where blocks of a list of slices end, each of which needs no more rows than a chunk of `chunk` slices has.
+    /// A block ends with a group of slices, unless its chunk has room for less than one.
     pub fn blocks(&self, slices: &[usize], chunk: usize) -> Vec<usize> {
+        let fits = |block: &[usize]| block.len() <= chunk && self.lamino.rows_of(block).len() <= self.rows;
+        let group = |at: usize| self.lamino.group(slices[at], self.depth).0;
         let (mut ends, mut start) = (Vec::new(), 0);
-        for end in 1..=slices.len() {
-            let next = slices.get(start..end + 1);
-            let goes_on = next.is_some_and(|next| next.len() <= chunk && self.lamino.rows_of(next).len() <= self.rows);
-            if !goes_on {
-                ends.push(end);
-                start = end;
-            }
+        while start < slices.len() {
+            let most =
+                (start + 2..=slices.len()).take_while(|&end| fits(&slices[start..end])).last().unwrap_or(start + 1);
+            let whole = |&end: &usize| end == slices.len() || group(end) != group(end - 1);
+            start = (start + 1..=most).rev().find(whole).unwrap_or(most);
+            ends.push(start);
         }
         ends
     }
@@ -108,7 +120,7 @@ impl LaminoSizes<'_> {
     fn fitting(&self) -> Result<(usize, usize)> {
         let (scan, facts) = (self.request.scan, self.request.facts);
         let projections = scan.geometry.projections();
-        let depth = LaminoProjector::depth();
+        let depth = self.form.depth;
         let fewer = |&slices: &usize| match slices {
             1 => None,
             _ if slices <= depth => Some(slices / 2),
@@ -211,7 +223,7 @@ impl LaminoSizes<'_> {
             Bytes { what: "slices", bytes: self.of_slices(slices) },
             Bytes { what: "filtered rows", bytes: row_layout(form).bytes() + self.filtered(slices, part) },
             Bytes { what: "compound sinogram", bytes: SinogramStore::layout(spec.texel, sinogram).bytes() },
-            Bytes { what: "geometry tables", bytes: LaminoProjector::layout(facts, geometry, slices)?.bytes() },
+            Bytes { what: "geometry tables", bytes: LaminoProjector::layout(self.form, geometry, slices).bytes() },
         ])
     }
 }

@@ -9,7 +9,7 @@ use crate::kernel::{StepBackend, StepBackends};
 use crate::operations::{DetectorImages, RowBlocks};
 use crate::recipe::{AngleSource, Center, MAX_ANGLE, Recipe};
 use crate::remark::Remark;
-use crate::source::{StoredRows, StoredSamples};
+use crate::source::{LogUse, StoredRows, StoredSamples};
 use std::ops::RangeInclusive;
 
 /// The contents of the headers of the input, and of the text files that were read beside it.
@@ -23,9 +23,9 @@ pub struct StackShape {
     pub bins: usize,
     /// Number of bins of the detector that binning makes one of.
     pub binning: usize,
-    /// Contents of `--angles`, or the angles of an HDF5 file, in degrees.
+    /// Contents of `--angles`, or the angles in the input, in degrees.
     pub angles: Option<Vec<f64>>,
-    /// Contents of `--center-shifts`, in bins.
+    /// Contents of `--center-shifts`, or the shifts in the input, in bins.
     pub shifts: Option<Vec<f64>>,
     /// Contents of `--weights`.
     pub weights: Option<Vec<f64>>,
@@ -145,7 +145,7 @@ impl Scan {
         let slices =
             run_slices[execution.shard.map_or(0..run_slices.len(), |shard| shard.of(run_slices.len()))].to_vec();
         let geometry = Geometry { bins, size, roi, angles, axis, weights, misfit_weights: None };
-        let lamino = recipe.scan.lamino_angle.map(|degrees| Lamino::new(degrees, stack.slices, &geometry));
+        let lamino = recipe.scan.lamino_angle.map(|degrees| Lamino::new(degrees, stack.slices, &geometry, &run_slices));
         let (stored, held) = (StoredRows::unbinned(StoredSamples::F32, stack.bins), DetectorImages::default());
         let samples =
             SampleShape { stored, height: 0, held, halo: 0, blocks: None, correctable: false, whole_frames: false };
@@ -223,18 +223,23 @@ fn angles_and_weights(job: &Job, stack: &StackShape, used: &[usize], remarks: &m
     let files = &job.execution.files;
     // opposite projections do not see the same
     let period = if scan.extended_field || scan.lamino_angle.is_some() { 360.0 } else { 180.0 };
+    let of_log = files.log == LogUse::Angles && stack.angles.is_some();
     let origin = match (scan.angles, &files.angles) {
+        (AngleSource::Even { .. }, _) if of_log => {
+            AngleOrigin::Input(format!("the log beside --projections {}", files.stacks.data))
+        }
         (AngleSource::Even { .. }, _) => AngleOrigin::Even,
         (AngleSource::File, Some(file)) => AngleOrigin::Text(format!("--angles {}", file.display())),
+        (AngleSource::Xrm, _) => AngleOrigin::Input(format!("--projections {}", files.stacks.data)),
         _ => AngleOrigin::Hdf5(format!("--hdf5 {}", files.stacks.data)),
     };
     let even;
     let all = match (scan.angles, &origin, &stack.angles) {
-        (AngleSource::Even { start, overall }, ..) => {
+        (AngleSource::Even { start, overall }, AngleOrigin::Even, _) => {
             even = geometry::even_angles(start, overall, stack.projections);
             &even
         }
-        (_, AngleOrigin::Text(flag) | AngleOrigin::Hdf5(flag), Some(values)) => {
+        (_, AngleOrigin::Text(flag) | AngleOrigin::Hdf5(flag) | AngleOrigin::Input(flag), Some(values)) => {
             expect_count(values, stack, flag, "angles")?;
             within(values, MAX_ANGLE, flag, "degrees")?;
             values
@@ -246,8 +251,8 @@ fn angles_and_weights(job: &Job, stack: &StackShape, used: &[usize], remarks: &m
     // half a turn about an inclined axis has no neighbours across the other half
     let part = scan.lamino_angle.is_some() && Coverage::of(&angles, period).missing() > MOST_OF_TURN_MISSING;
     let period = if part { 180.0 } else { period };
-    let weights = match scan.angles {
-        AngleSource::Even { overall, .. } if used.len() == stack.projections => {
+    let weights = match (scan.angles, origin) {
+        (AngleSource::Even { overall, .. }, AngleOrigin::Even) if used.len() == stack.projections => {
             geometry::even_weights(&angles, overall, scan.weights, period)
         }
         _ => geometry::weights(&angles, scan.weights, period),

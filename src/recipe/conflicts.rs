@@ -2,6 +2,7 @@
 
 use super::errors::{RuleError, RunFileError};
 use crate::error::Result;
+use crate::source::is_xrm_scan;
 use serde::Serialize;
 use toml::Table;
 
@@ -190,6 +191,9 @@ pub fn given(args: &impl Serialize) -> Result<Table> {
 pub fn check_conflicts(command: CheckedCommand, groups: &[Table]) -> Result<()> {
     let is_given = |flag: &&&str| groups.iter().any(|group| group.contains_key(**flag));
     let own = if command == CheckedCommand::Preprocess { OF_PREPROCESS } else { &[] };
+    // a file with a flat field
+    let data = groups.iter().find_map(|group| group.get("projections")?.as_str());
+    let has_flats = data.is_some_and(is_xrm_scan);
     for rule in RULES.iter().chain(own) {
         let Some(flag) = rule.flags.iter().find(is_given) else { continue };
         let Rule { reason, advice, .. } = *rule;
@@ -197,6 +201,7 @@ pub fn check_conflicts(command: CheckedCommand, groups: &[Table]) -> Result<()> 
             (RuleKind::Alternatives | RuleKind::Excludes, Some(other)) => {
                 return Err(RuleError::Together { flag, other, reason, advice }.into());
             }
+            (RuleKind::Needs, None) if *flag == "darks" && has_flats => {}
             (RuleKind::Needs, None) => {
                 return Err(RuleError::Alone { flag, needed: rule.others.join(" or --"), reason, advice }.into());
             }

@@ -4,7 +4,7 @@ use super::errors::RecipeError;
 use super::stitching::Stitching;
 use crate::cli::{InputArgs, StepArgs};
 use crate::error::Result;
-use crate::source::{CurrentSource, Datasets, FieldMode, InputKind, NOTHING, RawVolume, hdf5};
+use crate::source::{CurrentSource, Datasets, FieldMode, InputKind, NOTHING, RawVolume, hdf5, is_xrm_scan};
 use serde::{Deserialize, Serialize};
 
 /// Largest number of bins that are averaged into one.
@@ -87,6 +87,7 @@ impl Input {
 fn kind(args: &InputArgs) -> Result<InputKind> {
     match (&args.sinograms, &args.projections, args.hdf5_spec(), &args.raw) {
         (Some(_), ..) => Ok(InputKind::Sinograms),
+        (_, Some(path), ..) if is_xrm_scan(path) => Ok(InputKind::Xrm),
         (_, Some(_), ..) => Ok(InputKind::Projections),
         (.., Some(_), _) => Ok(InputKind::Hdf5),
         (.., Some(raw)) => RawVolume::parse(raw, "--raw").map(|_| InputKind::Projections),

@@ -63,6 +63,8 @@ pub enum AngleSource {
     File,
     /// The input, an HDF5 file.
     Hdf5,
+    /// The input, a `.txrm` file.
+    Xrm,
     /// Even steps, in degrees.
     Even {
         #[serde(rename = "start-angle")]
@@ -70,6 +72,13 @@ pub enum AngleSource {
         #[serde(rename = "overall-angle")]
         overall: f64,
     },
+}
+
+impl AngleSource {
+    /// Reports whether angles are read from the file of the data.
+    pub fn is_input(self) -> bool {
+        matches!(self, AngleSource::Hdf5 | AngleSource::Xrm)
+    }
 }
 
 impl Default for AngleSource {
@@ -147,8 +156,10 @@ impl ScanRecipe {
                 if overall == 0.0 {
                     return Err(RecipeError::NoAngularRange.into());
                 }
+                let by_flags = args.overall_angle.or(args.start_angle).is_some();
                 match input {
-                    InputKind::Hdf5 if args.overall_angle.or(args.start_angle).is_none() => AngleSource::Hdf5,
+                    InputKind::Hdf5 if !by_flags => AngleSource::Hdf5,
+                    InputKind::Xrm if !by_flags => AngleSource::Xrm,
                     _ => AngleSource::Even { start: degrees(args.start_angle, "--start-angle", 0.0)?, overall },
                 }
             }

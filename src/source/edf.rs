@@ -3,14 +3,14 @@
 use super::SampleType;
 use super::files::{InputFileError, InputFiles, bad, file_name, may_stay_open, open_plain};
 use super::frames::{MAX_PIXELS, MAX_SIDE};
-use super::list::{list_file, listed};
 use super::plain::PlainFrames;
-use super::tiff::{EDF, TIFF, find, refuse_archive};
+use super::tiff::{EDF, are_of, find, refuse_archive};
 use crate::error::{BoxedError, Result, messages};
 use crate::files::excerpt;
 use rayon::prelude::*;
+use std::collections::BTreeMap;
 use std::fmt;
-use std::fs::{self, File};
+use std::fs::File;
 use std::ops::Range;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
@@ -59,19 +59,7 @@ const MAX_FRAMES: usize = 1 << 20;
 
 /// Reports whether a path, a glob or the files of a directory are EDF. A directory that contains TIFF files is not.
 pub(super) fn is_edf(spec: &str) -> bool {
-    if list_file(spec).is_some() {
-        // errors in a list are reported when it is opened
-        return listed(spec, "").is_ok_and(|paths| paths.iter().all(|path| EDF.has(path)));
-    }
-    let Ok(entries) = fs::read_dir(spec) else { return EDF.has(Path::new(spec)) };
-    let mut found = false;
-    for entry in entries.flatten() {
-        if TIFF.has(&entry.path()) {
-            return false;
-        }
-        found |= EDF.has(&entry.path());
-    }
-    found
+    are_of(spec, &EDF)
 }
 
 /// Size and sample type that all frames have in common.
@@ -123,7 +111,8 @@ pub(super) fn open(spec: &str, flag: &str, by: Option<usize>) -> Result<PlainFra
     };
     let files = InputFiles::new(flag, paths, states);
     let layout = "EDF".to_owned();
-    Ok(PlainFrames { files, places, size: (width, height), sample, big_endian, remarks, layout })
+    let scattered = BTreeMap::new();
+    Ok(PlainFrames { files, places, scattered, size: (width, height), sample, big_endian, remarks, layout })
 }
 
 /// Returns the offset of the samples and the form of each frame of a file of `length` bytes.

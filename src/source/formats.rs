@@ -2,7 +2,7 @@
 
 use super::tiff::TiffPages;
 use super::zarr::{ZarrFrames, is_zarr};
-use super::{RawVolume, Stack, edf, hdf5, npy};
+use super::{RawVolume, Stack, edf, hdf5, npy, xrm};
 use crate::error::{Result, messages};
 use crate::memory;
 use std::path::Path;
@@ -11,15 +11,16 @@ messages! {
     /// What is wrong with `--order-by`.
     enum OrderByError: Usage {
         OtherFormat { flag: String, spec: String, format: &'static str } =>
-            "--order-by: is about the names of TIFF and EDF files, but {flag} {spec} is {format}";
+            "--order-by: is about the names of TIFF, EDF and .xrm files, but {flag} {spec} is {format}";
             "leave --order-by out",
     }
 }
 
 impl Stack {
     /// Opens `spec`: a directory (its `*.tif` and `*.tiff`), a glob, `list FILE` with a path a line, or one TIFF of any
-    /// number of pages; an HDF5 file, with `::/DATASET` if it has several; a directory of Zarr; NumPy; EDF; or a raw volume
-    /// ([`RAW_FORM`](super::RAW_FORM)). `flag` is used in messages, for example `--sinograms`.
+    /// number of pages; an HDF5 file, with `::/DATASET` if it has several; a directory of Zarr; NumPy; EDF; images of Xradia
+    /// (`.xrm`, `.txrm`); or a raw volume ([`RAW_FORM`](super::RAW_FORM)). `flag` is used in messages, for example
+    /// `--sinograms`.
     ///
     /// # Errors
     /// [`Error::Input`](crate::error::Error::Input) when there are no files, a file is not a TIFF, is damaged or
@@ -44,7 +45,9 @@ impl Stack {
     /// The errors of [`open`](Self::open), and [`Error::Usage`](crate::error::Error::Usage) for formats without a
     /// choice of the order.
     pub fn open_by(spec: &str, flag: &str, memory: u64, by: Option<usize>) -> Result<Stack> {
-        if let (Some(_), Some(format)) = (by, Stack::other_format(spec).filter(|_| !edf::is_edf(spec))) {
+        if let (Some(_), Some(format)) =
+            (by, Stack::other_format(spec).filter(|_| !edf::is_edf(spec) && !xrm::is_xrm(spec)))
+        {
             return Err(OrderByError::OtherFormat { flag: flag.into(), spec: spec.into(), format }.into());
         }
         if let Some((file, dataset)) = hdf5::dataset_path(spec) {
@@ -62,6 +65,9 @@ impl Stack {
         if edf::is_edf(spec) {
             return Ok(Stack::of(flag, spec, edf::open(spec, flag, by)?));
         }
+        if xrm::is_xrm(spec) {
+            return Ok(Stack::of(flag, spec, xrm::open(spec, flag, by)?));
+        }
         Ok(Stack::of(flag, spec, TiffPages::open(spec, flag, by)?))
     }
 
@@ -73,6 +79,7 @@ impl Stack {
             _ if RawVolume::looks_like(spec) => Some("a raw volume"),
             _ if npy::is_npy(spec) => Some("NumPy"),
             _ if edf::is_edf(spec) => Some("EDF"),
+            _ if xrm::is_xrm(spec) => Some("XRM"),
             _ => None,
         }
     }

@@ -7,6 +7,7 @@ use super::plain::PlainFrames;
 use crate::error::{BoxedError, Result, messages};
 use crate::files::{NpyHeader, OWN_END};
 use crate::remark::Remark;
+use std::collections::BTreeMap;
 use std::fs::File;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
@@ -70,6 +71,7 @@ pub(super) fn open(spec: &str, flag: &str) -> Result<PlainFrames> {
     };
     Ok(PlainFrames {
         files: InputFiles::new(flag, vec![path], vec![(state, Some(file))]),
+        scattered: BTreeMap::new(),
         places: (0..frames as u64).map(|number| (0, header.start as u64 + number * frame)).collect(),
         size: (width, height),
         sample,

@@ -1,11 +1,13 @@
 //! Opening the inputs of a run.
 
+use super::skyscan::{BesideProjections, LogUse, beside};
+use super::xrm::{self, XrmWanted};
 use super::{Binning, Hdf5Input, RawVolume, Stack, StackPaths, Stacks, hdf5};
 use crate::error::Result;
 use serde::{Deserialize, Serialize};
 use strum::{Display, EnumString, IntoStaticStr, VariantArray};
 
-/// Kind of frames of the input: sinograms or projections, or projections of an HDF5 file.
+/// Kind of frames of the input: sinograms or projections, or projections of a file with more of a scan.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum InputKind {
@@ -16,6 +18,9 @@ pub enum InputKind {
     Projections,
     /// One projection per frame of an HDF5 file, with angles, and with fields unless they are given as files.
     Hdf5,
+    /// One projection per frame of a `.txrm` file, with angles and shifts, and with a flat field unless flats are given as
+    /// files.
+    Xrm,
 }
 
 /// Method by which several frames of a field are combined.
@@ -56,10 +61,23 @@ pub struct OpenRequest<'a> {
     pub datasets: &'a Datasets,
     /// Number of bins, and of rows or pages, that form one.
     pub binning: usize,
-    /// True if angles are read from an HDF5 file.
+    /// True if angles are read from the file of the data, of HDF5 or `.txrm`.
     pub angles: bool,
+    /// What is taken from a log beside projections, if there is one.
+    pub log: LogUse,
+    /// True if shifts of the axis are read from the file of the data, if it has any.
+    pub shifts: bool,
     /// Memory in bytes, of which chunks that are decoded or kept may take a part.
     pub memory: u64,
+}
+
+/// Adds to projections what a log beside them says.
+fn with_log(data: Stack, log: LogUse) -> Stacks {
+    if log == LogUse::Nothing {
+        return Stacks::of(data);
+    }
+    let BesideProjections { log, angles, measures, remarks } = beside(&data, log == LogUse::Angles);
+    Stacks { log, angles, measures, ..Stacks::of(remarks.into_iter().fold(data, Stack::with_remark)) }
 }
 
 /// Opens the data and their fields, binned. `data` opens the files of the data, given their path and the flag, unless
@@ -68,12 +86,16 @@ pub struct OpenRequest<'a> {
 /// # Errors
 /// The errors of opening a stack.
 pub fn open(request: OpenRequest, data: impl FnOnce(&str, &str) -> Result<Stack>) -> Result<Stacks> {
-    let OpenRequest { kind, paths, datasets, binning, angles, memory } = request;
+    let OpenRequest { kind, paths, datasets, binning, angles, log, shifts, memory } = request;
     let mut stacks = match kind {
         InputKind::Sinograms => Stacks::of(data(&paths.data, "--sinograms")?),
         InputKind::Projections => {
             let flag = if RawVolume::looks_like(&paths.data) { "--raw" } else { "--projections" };
-            Stacks::of(data(&paths.data, flag)?)
+            with_log(data(&paths.data, flag)?, log)
+        }
+        InputKind::Xrm => {
+            let flats = paths.flats.is_none();
+            xrm::scan(data(&paths.data, "--projections")?, XrmWanted { angles, flats, shifts })?
         }
         InputKind::Hdf5 => {
             let Datasets { data, flats, darks, angles: of_angles, keys, currents } = datasets.clone();

@@ -1,4 +1,4 @@
-//! Frames whose samples are stored contiguously in files: raw volumes and EDF.
+//! Frames whose samples are stored uncompressed in files: raw volumes, EDF, NumPy, and images in compound files.
 
 use super::convert::to_f32;
 use super::files::{InputFileError, InputFiles};
@@ -6,6 +6,8 @@ use super::frames::{Frames, as_f32};
 use super::{SampleType, StoredSamples};
 use crate::error::Result;
 use crate::remark::Remark;
+use std::collections::BTreeMap;
+use std::fs::File;
 use std::io::ErrorKind;
 use std::ops::Range;
 use std::os::unix::fs::FileExt;
@@ -14,12 +16,21 @@ use std::path::PathBuf;
 /// Bytes that are read and converted at once.
 const PIECE: usize = 1 << 20;
 
+/// Part of a file: offset and number of bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct FilePiece {
+    pub at: u64,
+    pub bytes: u64,
+}
+
 /// Uncompressed frames of one size and type, all of which lie within their files.
 #[derive(Debug)]
 pub(super) struct PlainFrames {
     pub files: InputFiles,
     /// For every frame, the index of its file and the offset of its first sample.
     pub places: Vec<(usize, u64)>,
+    /// Pieces of those frames that are not stored in one.
+    pub scattered: BTreeMap<usize, Vec<FilePiece>>,
     pub size: (usize, usize),
     pub sample: SampleType,
     pub big_endian: bool,
@@ -31,14 +42,38 @@ pub(super) struct PlainFrames {
 impl PlainFrames {
     fn read_at(&self, frame: usize, rows: &Range<usize>, from: usize, out: &mut [u8]) -> Result<()> {
         let (file, offset) = self.places[frame];
-        let at = offset + ((rows.start * self.size.0) * self.sample.bytes() + from) as u64;
-        self.files.read(file, |file| {
-            file.read_exact_at(out, at).map_err(|error| match error.kind() {
-                ErrorKind::UnexpectedEof => InputFileError::BecameShorter,
-                _ => InputFileError::Unreadable { error },
-            })
+        let start = ((rows.start * self.size.0) * self.sample.bytes() + from) as u64;
+        self.files.read(file, |file| match self.scattered.get(&frame) {
+            None => read_piece(file, offset + start, out),
+            Some(pieces) => read_pieces(file, pieces, start, out),
         })
     }
+}
+
+fn read_piece(file: &File, at: u64, out: &mut [u8]) -> Result<(), InputFileError> {
+    file.read_exact_at(out, at).map_err(|error| match error.kind() {
+        ErrorKind::UnexpectedEof => InputFileError::BecameShorter,
+        _ => InputFileError::Unreadable { error },
+    })
+}
+
+/// Reads bytes from `start` on of what lies in pieces.
+fn read_pieces(file: &File, pieces: &[FilePiece], start: u64, out: &mut [u8]) -> Result<(), InputFileError> {
+    let (mut skipped, mut rest) = (start, out);
+    for piece in pieces {
+        if skipped >= piece.bytes {
+            skipped -= piece.bytes;
+            continue;
+        }
+        let here = rest.len().min(usize::try_from(piece.bytes - skipped).unwrap_or(usize::MAX));
+        let (now, after) = std::mem::take(&mut rest).split_at_mut(here);
+        read_piece(file, piece.at + skipped, now)?;
+        (skipped, rest) = (0, after);
+        if rest.is_empty() {
+            break;
+        }
+    }
+    Ok(())
 }
 
 impl Frames for PlainFrames {

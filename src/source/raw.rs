@@ -6,6 +6,7 @@ use super::frames::{MAX_PIXELS, MAX_SIDE};
 use super::plain::PlainFrames;
 use crate::error::{Result, messages};
 use crate::remark::Remark;
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 /// Largest number of frames.
@@ -102,6 +103,7 @@ impl RawVolume {
         let remarks = if rest > 0 { vec![note()] } else { Vec::new() };
         Ok(PlainFrames {
             files: InputFiles::new(flag, vec![path], vec![(state, Some(file))]),
+            scattered: BTreeMap::new(),
             places: (0..frames).map(|number| (0, offset + number * frame)).collect(),
             size: (width as usize, height as usize),
             sample,

@@ -1,6 +1,6 @@
 //! The stacks of a run.
 
-use super::{BeamCurrents, Binning, DistortionMap, FrameRoles, Hdf5Measures, Stack, StackPaths};
+use super::{BeamCurrents, Binning, DistortionMap, FrameRoles, ScanMeasures, Stack, StackPaths};
 use crate::error::Result;
 use serde::{Deserialize, Serialize};
 use std::fmt;
@@ -18,14 +18,18 @@ pub struct Stacks {
     pub darks: Option<Stack>,
     /// Angle of every projection in degrees, if the input contains angles and they are used.
     pub angles: Option<Vec<f64>>,
+    /// Shift of the axis in every projection, in bins of the detector, if the input contains shifts and they are used.
+    pub shifts: Option<Vec<f64>>,
     /// Distortion of the data and their fields by the optics, if it is corrected.
     pub distortion: Option<DistortionMap>,
     /// What the frames of an HDF5 file are that has them in one dataset.
     pub roles: Option<FrameRoles>,
     /// Currents of the storage ring, if projections are scaled by them.
     pub currents: Option<BeamCurrents>,
+    /// Log beside projections that is used.
+    pub log: Option<PathBuf>,
     /// What the input says of the acquisition, for pixels that are not binned.
-    pub measures: Hdf5Measures,
+    pub measures: ScanMeasures,
     /// Number of bytes that reading the data takes in addition to the values.
     pub held: u64,
     /// Parts of which the data were joined, if they were: then the data are transmissions, corrected by the fields of each
@@ -94,16 +98,18 @@ impl Stacks {
     /// Creates stacks of data without fields.
     pub fn of(data: Stack) -> Stacks {
         let held = data.held();
-        let measures = Hdf5Measures::default();
+        let measures = ScanMeasures::default();
         Stacks {
             data,
             flats: None,
             flats2: None,
             darks: None,
             angles: None,
+            shifts: None,
             distortion: None,
             roles: None,
             currents: None,
+            log: None,
             measures,
             held,
             joined: None,
@@ -123,6 +129,12 @@ impl Stacks {
             darks: self.darks.map(binned).transpose()?,
             ..self
         })
+    }
+
+    /// Returns the smallest and the largest shift of the axis that the input contains, if it does.
+    pub fn shift_range(&self) -> Option<(f64, f64)> {
+        let shifts = self.shifts.as_ref()?.iter().copied();
+        shifts.clone().reduce(f64::min).zip(shifts.reduce(f64::max))
     }
 
     /// Adds the distortion and the currents that files say, if there are any.
@@ -146,13 +158,13 @@ impl Stacks {
         [count(&self.flats), self.data.len(), count(&self.flats2)]
     }
 
-    /// Returns the files of all stacks, of the distortion and of the currents.
+    /// Returns the files of all stacks, the log beside them, and those of the distortion and of the currents.
     pub fn files(&self) -> impl Iterator<Item = &Path> {
         let stacks = [Some(&self.data), self.flats.as_ref(), self.flats2.as_ref(), self.darks.as_ref()];
         let joined = self.joined.iter().flat_map(|joined| &joined.files);
         let of_stacks = stacks.into_iter().flatten().flat_map(Stack::files).chain(joined);
         let of_currents = self.currents.iter().filter_map(|currents| currents.file.as_ref());
         let beside = self.distortion.iter().flat_map(DistortionMap::files).chain(of_currents);
-        of_stacks.chain(beside).map(PathBuf::as_path)
+        of_stacks.chain(&self.log).chain(beside).map(PathBuf::as_path)
     }
 }

@@ -4,7 +4,7 @@ use super::air::AirLevels;
 use super::errors::{FieldError, StepFlagError};
 use super::fields::progress;
 use super::{Data, Ready, RowSteps, Step, StepFlags, check_projections};
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::remark::Remark;
 use crate::source::{BeamCurrents, CurrentSource};
 use std::ops::RangeInclusive;
@@ -42,7 +42,7 @@ impl Step for Option<CurrentSource> {
         if self.is_none() {
             return Ok(None);
         }
-        let Some(currents) = &data.stacks.currents else { return Err(Error::Internal("no currents were read".into())) };
+        let Some(currents) = &data.stacks.currents else { return Err(StepFlagError::NoDatasets.into()) };
         if !data.has_flats() && !data.minus_log {
             return Err(StepFlagError::CurrentWithoutLight { flats: "flat fields" }.into());
         }

@@ -25,6 +25,8 @@ messages! {
         MalformedEigenFlats { text: String, most: usize } =>
             "--eigen-flats: `{text}` is not a number of components";
             "give 0 to {most}, or auto, or nothing; an argument after it is taken as the number: write others before it",
+        NoDatasets =>
+            "--beam-current: there is no such file, and only an HDF5 scan has datasets"; "name a text file of numbers",
         CurrentWithoutLight { flats: &'static str } =>
             "--beam-current: scales transmissions"; "it needs {flats} or --minus-log",
         DoubleFlatWithoutLight { flats: &'static str } =>

@@ -20,6 +20,9 @@ messages! {
         PixelSize { flag: &'static str, first: String, one: f64, other: String, two: f64 } =>
             "--{flag}: {first} has pixels of {one:.4e} m and {other} of {two:.4e} m";
             "give parts by the same detector and optics",
+        Shifts { flag: &'static str, part: String } =>
+            "--{flag}: {part} shifts the axis in each projection, which is another shift in each part";
+            "give --center-shifts FILE with those of all, or correct the parts one by one with fbp preprocess",
         Fields { flag: &'static str, with: String, without: String } =>
             "--{flag}: {with} has flat fields and {without} has none";
             "give --flats and --darks with {{part}} in their value, or flats for all parts",

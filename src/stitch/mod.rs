@@ -75,6 +75,9 @@ fn check(join: Join, parts: &[ScanPart]) -> Result<()> {
     // at the ends of the longest row
     let half = if join == Join::Rows { bins } else { all } as f64 / 2.0;
     let same = (SAME_ANGLE / half).to_degrees();
+    if let Some(part) = parts.iter().find(|part| part.stacks.shifts.is_some()) {
+        return Err(StitchError::Shifts { flag, part: part.name.clone() }.into());
+    }
     for part in &parts[1..] {
         let ((width, height), names) = (part.size(), (first.name.clone(), part.name.clone()));
         let (first_name, other) = names;

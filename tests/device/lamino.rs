@@ -6,6 +6,7 @@ use crate::support::reference::{Pad, filter, padded, relative_rms};
 use fbp::check::LaminoTest;
 use fbp::device::{DeviceList, Session, find};
 use fbp::geometry::{cos_sin_degrees, default_axis, even_angles};
+use fbp::kernel::StepSizes;
 use std::f64::consts::{PI, TAU};
 
 /// A detector and a scan about an inclined axis.
@@ -232,11 +233,14 @@ fn slices_do_not_depend_on_memory_shards_and_devices() {
 #[test]
 fn the_kernel_agrees_with_the_definition() {
     let devices = find(&DeviceList::parse("cpu").unwrap()).unwrap();
-    let session = Session::open(&devices[0]).unwrap();
-    for degrees in [-60.0, -3.0, 0.5, 30.0, 45.0, 80.0] {
-        let checked = LaminoTest::new(degrees).run(&session).unwrap();
-        println!("{degrees}: {:.1e}", checked.error);
-        assert!(checked.right(), "{degrees}: {:e}", checked.error);
+    let mut session = Session::open(&devices[0]).unwrap();
+    for lamino_slices in [8, 16, 32] {
+        session = session.with_step_sizes(StepSizes { lamino_slices, ..StepSizes::default() });
+        for (degrees, step) in [(-60.0, 1), (-3.0, 1), (0.5, 2), (30.0, 1), (45.0, 7), (80.0, 50)] {
+            let checked = LaminoTest::new(degrees, step).run(&session).unwrap();
+            println!("{degrees}, every {step}, {lamino_slices}: {:.1e}", checked.error);
+            assert!(checked.right(), "{degrees}, every {step}, {lamino_slices}: {:e}", checked.error);
+        }
     }
 }
 

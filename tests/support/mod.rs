@@ -6,6 +6,7 @@ pub mod flips;
 pub mod reference;
 pub mod samples;
 pub mod skip;
+pub mod xrm;
 
 use std::collections::BTreeMap;
 use std::fs;

@@ -6,7 +6,6 @@ use crate::error::{Error, Result};
 use crate::files::read_numbers;
 use crate::geometry::parse_angles;
 use crate::job::Job;
-use crate::recipe::AngleSource;
 use crate::source::{Stack, Stacks};
 use crate::stitch;
 use crate::visible::Shown;
@@ -21,7 +20,7 @@ pub fn read_scan(flags: &[ArrayFlag]) -> Result<Stacks> {
         return Err(Error::Internal("fbp reconstruct is another command".into()));
     };
     let job = Job::in_memory(&args)?;
-    let request = job.open_request(job.recipe.scan.angles == AngleSource::Hdf5);
+    let request = job.open_request(job.recipe.scan.angles.is_input());
     let mut stacks = stitch::open(job.stitch_request(request), |path, flag| {
         Stack::open_by(path, flag, request.memory, request.paths.order_by)
     })?;

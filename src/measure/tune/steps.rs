@@ -71,7 +71,8 @@ pub fn other_sizes(sizes: &StepSizes, parameter: &Parameter) -> Vec<i64> {
 
 /// Returns the sizes that a profile can have, in the order in which they are tuned.
 pub fn size_parameters() -> Vec<Parameter> {
-    StepSizes::parameters()
+    // rounding depends on this one, so its results cannot be compared bit for bit
+    StepSizes::parameters().into_iter().filter(|parameter| parameter.name() != "lamino-slices").collect()
 }
 
 /// Returns the profile with tuned sizes. Everything else is that of `earlier`, a profile tuned from the same one for

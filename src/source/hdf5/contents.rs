@@ -21,25 +21,6 @@ pub struct Hdf5Input {
     pub currents: Option<String>,
 }
 
-/// Parameters of the acquisition that a file contains.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct Hdf5Measures {
-    /// Photon energy in keV.
-    pub energy: Option<Hdf5Measure>,
-    /// Distance from the sample to the detector.
-    pub distance: Option<Hdf5Measure>,
-    /// Pixel size of the detector, before binning.
-    pub pixel_size: Option<Hdf5Measure>,
-}
-
-/// Value above 0 with its unit, as in the options of the program, and the path of its dataset.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Hdf5Measure {
-    pub value: f64,
-    pub unit: &'static str,
-    pub dataset: String,
-}
-
 /// Contents of an HDF5 file.
 #[derive(Clone, Debug, Serialize)]
 pub struct Hdf5Contents {

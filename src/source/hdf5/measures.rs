@@ -3,7 +3,7 @@
 use super::layout::Layout;
 use super::links;
 use super::text::{first_number, unit_of};
-use super::{Hdf5Measure, Hdf5Measures};
+use crate::source::{ScanMeasure, ScanMeasures};
 use hdf5_metno::File;
 
 /// Units of length with their names in files in the singular.
@@ -19,7 +19,7 @@ const LENGTHS: [(&str, &[&str]); 5] = [
 const ENERGIES: [(&str, f64); 4] = [("ev", 1e-3), ("kev", 1.0), ("mev", 1e3), ("j", 1.0 / 1.602_176_634e-16)];
 
 /// Reads the parameters of the acquisition of a scan; values without a unit or not above 0 are left out.
-pub(super) fn measures_of(file: &File, layout: &Layout) -> Hdf5Measures {
+pub(super) fn measures_of(file: &File, layout: &Layout) -> ScanMeasures {
     // groups of the detector, the instrument and the entry
     let above = |levels: usize| layout.data.rsplitn(levels + 1, '/').nth(levels).unwrap_or("").to_owned();
     let [detector, instrument, entry] = [above(1), above(2), above(3)];
@@ -37,7 +37,7 @@ pub(super) fn measures_of(file: &File, layout: &Layout) -> Hdf5Measures {
     let energy = first(names(&energies, "monochromator/energy"));
     let distance = first(names(&[format!("{detector}/distance")], "detector_motor_stack/setup/camera_distance"));
     let pixel = layout.pixel_size.clone().or_else(|| first(names(&[], "detection_system/objective/resolution")));
-    Hdf5Measures {
+    ScanMeasures {
         energy: energy.and_then(|name| energy_of(file, name)),
         distance: distance.and_then(|name| length(file, name)),
         pixel_size: pixel.and_then(|name| length(file, name)),
@@ -50,15 +50,15 @@ fn number(file: &File, name: &str) -> Option<(f64, String)> {
     Some((value, unit_of(file, name)?.to_lowercase()))
 }
 
-fn length(file: &File, dataset: String) -> Option<Hdf5Measure> {
+fn length(file: &File, dataset: String) -> Option<ScanMeasure> {
     let (value, unit) = number(file, &dataset)?;
     let is = |known: &&str| unit == **known || unit.strip_suffix('s') == Some(*known);
     let (unit, _) = LENGTHS.iter().find(|(_, names)| names.iter().any(is))?;
-    Some(Hdf5Measure { value, unit, dataset })
+    Some(ScanMeasure { value, unit, dataset })
 }
 
-fn energy_of(file: &File, dataset: String) -> Option<Hdf5Measure> {
+fn energy_of(file: &File, dataset: String) -> Option<ScanMeasure> {
     let (value, unit) = number(file, &dataset)?;
     let (_, kev) = ENERGIES.iter().find(|(name, _)| *name == unit)?;
-    Some(Hdf5Measure { value: value * kev, unit: "keV", dataset })
+    Some(ScanMeasure { value: value * kev, unit: "keV", dataset })
 }

@@ -1,9 +1,9 @@
 //! Replacement for the reader in a build without HDF5.
 
 use super::built_in::Hdf5BuildError;
-use super::{Hdf5Contents, Hdf5Input, Hdf5Measures};
+use super::{Hdf5Contents, Hdf5Input};
 use crate::error::{Error, Result};
-use crate::source::{Stack, Stacks};
+use crate::source::{ScanMeasures, Stack, Stacks};
 use std::path::Path;
 
 fn missing() -> Error {
@@ -22,7 +22,7 @@ pub fn open(_: &Hdf5Input, _: bool, _: u64) -> Result<Stacks> {
 ///
 /// # Errors
 /// The errors of [`built_in`](super::built_in()).
-pub fn measures(_: &Hdf5Input) -> Result<Hdf5Measures> {
+pub fn measures(_: &Hdf5Input) -> Result<ScanMeasures> {
     Err(missing())
 }
 

@@ -38,7 +38,7 @@ mod text;
 mod volume;
 
 pub use built_in::built_in;
-pub use contents::{Hdf5Angles, Hdf5Contents, Hdf5Frames, Hdf5Input, Hdf5Measure, Hdf5Measures, Hdf5Scan, NOTHING};
+pub use contents::{Hdf5Angles, Hdf5Contents, Hdf5Frames, Hdf5Input, Hdf5Scan, NOTHING};
 #[cfg(feature = "hdf5")]
 pub use examine::{EXAMINE, Hdf5Reading, Hdf5Verdict, examine, examine_with, reading_to_examine};
 #[cfg(feature = "hdf5")]

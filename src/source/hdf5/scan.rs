@@ -8,10 +8,10 @@ use super::links;
 use super::measures::measures_of;
 use super::text::{self, Angles, length_of};
 use super::volume::{Selection, Volume};
-use super::{Hdf5Angles, Hdf5Contents, Hdf5Frames, Hdf5Input, Hdf5Measures, Hdf5Scan};
+use super::{Hdf5Angles, Hdf5Contents, Hdf5Frames, Hdf5Input, Hdf5Scan};
 use crate::error::{BoxedError, Error, Result, messages};
 use crate::source::files::bad;
-use crate::source::{BeamCurrents, FrameRoles, Stack, Stacks};
+use crate::source::{BeamCurrents, FrameRoles, ScanMeasures, Stack, Stacks};
 use crate::visible::Shown;
 use hdf5_metno as hdf5;
 use std::path::Path;
@@ -92,7 +92,7 @@ pub fn open(input: &Hdf5Input, angles: bool, memory: u64) -> Result<Stacks> {
 ///
 /// # Errors
 /// [`Error::Input`] when the file contains no scan.
-pub fn measures(input: &Hdf5Input) -> Result<Hdf5Measures> {
+pub fn measures(input: &Hdf5Input) -> Result<ScanMeasures> {
     examine(&Hdf5Reading::Measures { input: input.clone() })?;
     let file = open_file(&input.file, ChunkCache::of(0, 1)).map_err(|e| bad_scan(input, e))?;
     let layout = Layout::find(&file, input).map_err(|e| bad_scan(input, e))?;
@@ -107,7 +107,7 @@ struct ScanParts {
     darks: Option<Selection>,
     angles: Option<Angles>,
     pixel_size: Option<String>,
-    measures: Hdf5Measures,
+    measures: ScanMeasures,
     /// What the frames are, if the file says it.
     roles: Option<FrameRoles>,
     /// Path and contents of the list of currents.

@@ -27,6 +27,7 @@ pub struct FileKind {
 
 pub const TIFF: FileKind = FileKind { name: "TIFF", extensions: &["tif", "tiff"] };
 pub const EDF: FileKind = FileKind { name: "EDF", extensions: &["edf"] };
+pub const XRM: FileKind = FileKind { name: "XRM", extensions: &["xrm", "txrm"] };
 
 impl FileKind {
     /// Reports whether a file has an extension of the format.
@@ -34,6 +35,24 @@ impl FileKind {
         let extension = path.extension().map(|extension| extension.to_ascii_lowercase());
         extension.is_some_and(|extension| self.extensions.iter().any(|&known| extension == known))
     }
+}
+
+/// Reports whether a path, a glob, the files of a list or those of a directory are of a format other than TIFF. A directory
+/// that contains TIFF files is not.
+pub fn are_of(spec: &str, kind: &FileKind) -> bool {
+    if list_file(spec).is_some() {
+        // errors in a list are reported when it is opened
+        return listed(spec, "").is_ok_and(|paths| paths.iter().all(|path| kind.has(path)));
+    }
+    let Ok(entries) = fs::read_dir(spec) else { return kind.has(Path::new(spec)) };
+    let mut found = false;
+    for entry in entries.flatten() {
+        if TIFF.has(&entry.path()) {
+            return false;
+        }
+        found |= kind.has(&entry.path());
+    }
+    found
 }
 
 /// Returns the files of a format that `spec` selects, in the order of the numbers in their names; `by` selects one of

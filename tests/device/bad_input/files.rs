@@ -59,7 +59,7 @@ fn hdf5_is_input_of_its_own() {
     let lab = Lab::small();
     let refused = |args: &str, words: &[&str]| lab.fails(&format!("reconstruct {args} --output out"), 2, words);
     refused("--hdf5 scan.h5 --sinograms sin", &["--sinograms and --hdf5", "one of them"]);
-    refused("--projections proj --hdf5-data /scan", &["--hdf5-data: needs --hdf5; "]);
+    refused("--projections proj --hdf5-data /scan", &["--hdf5-data: needs --hdf5 or --stack or --side-by-side; "]);
     match cfg!(feature = "hdf5") {
         true => {
             refused("--hdf5 scan.h5 --flats proj --hdf5-flats d", &["--flats and --hdf5-flats", "give one of them"]);

@@ -7,6 +7,7 @@ mod make;
 mod reading;
 mod volumes;
 mod writing;
+mod xrm;
 mod zarr;
 
 use fbp::sink::{Dtype, Encoding, SliceWriter};

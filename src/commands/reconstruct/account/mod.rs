@@ -347,6 +347,9 @@ impl<'a> Account<'a> {
         }
         if self.flags.scan.center_shifts.is_some() {
             said.push("The axis was shifted in each projection by given amounts.".into());
+        } else if let Some((low, high)) = self.scan.shifts {
+            let (low, high) = (significant(low), significant(high));
+            said.push(format!("The axis was shifted in each projection as the input says, by {low} to {high} bins."));
         }
         if scan.weights != AngleWeights::default() {
             said.push(format!("Projections were weighted by the scheme {}.", scan.weights));

@@ -33,6 +33,8 @@ fn account(words: &str, fields: Option<FieldCounts>, method: Option<&str>) -> (V
         bins: 256,
         angles: [0.0, 179.25],
         parts: Vec::new(),
+        shifts: None,
+        log: None,
         axis,
     };
     let facts = Facts::of_scan(scan, None);
