@@ -1,18 +1,21 @@
 /* correct_rows.cl: rows of projections from samples as they are stored to line integrals, moved to their sinograms.
  *
  * A work-group corrects a row of a projection. The steps are those of the host in its order: transmission by flat and
- * dark fields, what is not finite or too large, normalisation by air, -log. Nothing is contracted (logarithm.cl), so that
+ * dark fields, what is not finite or too large, normalisation by air and by an image, -log. Nothing is contracted (logarithm.cl), so that
  * the same values are replaced everywhere.
  *
  * Defines, beside those of samples.cl
  *   FIELDS        0 none, 1 flat and dark fields, 2 flats before and after the scan
+ *   COMPONENTS    number of components of the beam that are added to it, each with a weight
  *   AIR           0 none, 1 the line through the means of the outermost bins, 2 a level for each projection
+ *   DIVISOR       1 division by an image after air
  *   MINUS_LOG     1 -log is taken, 2 a later kernel takes it and counts what has no logarithm
  *   GROUP         work-group, a power of two
  *
  * Layouts
  *   samples      [row][projection][bin] or [projection][row][bin], by strides in rows of bins
- *   fields       [row of the detector][bin]
+ *   fields, divisor  [row of the detector][bin]
+ *   components   [component][row of the detector][bin], and their weights [projection][component]
  *   projections  {place between the flats, 0 to 1; air level; 1 if replaced bins are counted; 0}
  *   sinograms    [row][projection][bin], `sinogram_stride` values from one to the next
  *   counts       [row] {without light in the flat field, not finite or too large, without logarithm, saturated}
@@ -23,8 +26,14 @@
 #ifndef FIELDS
 #define FIELDS 1
 #endif
+#ifndef COMPONENTS
+#define COMPONENTS 0
+#endif
 #ifndef AIR
 #define AIR 0
+#endif
+#ifndef DIVISOR
+#define DIVISOR 0
 #endif
 #ifndef MINUS_LOG
 #define MINUS_LOG 1
@@ -39,7 +48,8 @@
 /* Where a value of a row is, and what a row needs. */
 typedef struct {
     __global const stored_t *samples;
-    __global const float *flat, *flat2, *dark;
+    __global const float *flat, *flat2, *dark, *components, *weights;
+    ulong pixels;
     float progress;
     float saturation;
     float largest;
@@ -52,10 +62,12 @@ inline __attribute__((always_inline)) float transmission(row_t row, int bin, uin
     float value = count;
 #if FIELDS
 #if FIELDS == 2
-    const float beam = row.flat[bin] + row.progress * (row.flat2[bin] - row.flat[bin]) - row.dark[bin];
+    float beam = row.flat[bin] + row.progress * (row.flat2[bin] - row.flat[bin]) - row.dark[bin];
 #else
-    const float beam = row.flat[bin] - row.dark[bin];
+    float beam = row.flat[bin] - row.dark[bin];
 #endif
+    for (int k = 0; k < COMPONENTS; k++)
+        beam += row.weights[k] * row.components[k * row.pixels + bin];
     const int lit = beam > 0.0f && beam <= row.largest;
     value = lit ? (count - row.dark[bin]) / beam : 1.0f;
     *replaced += (uint4)(!lit, 0, 0, count >= row.saturation);
@@ -92,15 +104,17 @@ inline __attribute__((always_inline)) float air_level(row_t row, int first, int 
 /* Global size: GROUP, projections, rows; work-group GROUP. Row r of the detector is rows[r]; the rows go to sinograms from
  * value `first` on, and those in `counted`, first and first after them, to counts from row `first_row` on. The projections
  * are those from `first_projection` on. Values beyond `largest`
- * are not carried by what follows. `air` are the numbers of bins at both ends. */
+ * are not carried by what follows. `air` are the numbers of bins at both ends, `pixels` that of pixels of the detector. */
 __kernel __attribute__((reqd_work_group_size(GROUP, 1, 1)))
 void correct_rows(__global const stored_t *restrict samples, __global const float *restrict flat,
                   __global const float *restrict flat2, __global const float *restrict dark,
+                  __global const float *restrict divisor, __global const float *restrict components,
+                  __global const float *restrict weights,
                   __global const int *restrict rows, __global const float4 *restrict projections,
                   __global float *restrict sinograms, __global uint *restrict counts, __global uint *restrict unlit,
                   __global int *restrict levels, __global uint *restrict replaced, ulong first, ulong sinogram_stride, int row_stride,
                   int projection_stride, int bins, int first_row, int2 counted, int first_projection,
-                  float saturation, float largest, int2 air)
+                  float saturation, float largest, int2 air, ulong pixels)
 {
     __local uint all[4];
 #if MINUS_LOG
@@ -114,7 +128,8 @@ void correct_rows(__global const stored_t *restrict samples, __global const floa
     const float4 projection = projections[first_projection + p];
     const bool counts_here = r >= counted.x && r < counted.y;
     const row_t row = {samples + ((ulong)r * row_stride + (ulong)p * projection_stride) * bins,
-                       flat + fields, flat2 + fields, dark + fields, projection.x, saturation, largest};
+                       flat + fields, flat2 + fields, dark + fields, components + fields,
+                       weights + (first_projection + p) * COMPONENTS, pixels, projection.x, saturation, largest};
     __global float *out = sinograms + first + r * sinogram_stride + (ulong)p * bins;
     const int place = first_row + r - counted.x;
     __global uint *failing = replaced + (counts_here ? (ulong)place * bins : 0);
@@ -142,7 +157,6 @@ void correct_rows(__global const stored_t *restrict samples, __global const floa
     for (int bin = item; bin < bins; bin += GROUP) {
         uint4 now = 0;
         float value = transmission(row, bin, &now);
-        found += now;
         if (counts_here && projection.z > 0.0f && (now.x | now.y | (MINUS_LOG == 1 ? now.z : 0)))
             atomic_inc(failing + bin);
 #if MINUS_LOG
@@ -154,6 +168,14 @@ void correct_rows(__global const stored_t *restrict samples, __global const floa
 #elif AIR == 2
         value /= projection.y;
 #endif
+#if DIVISOR
+        value /= divisor[fields + bin];
+        const int carried = fabs(value) <= largest;
+        /* what is replaced has a logarithm */
+        now = carried ? now : (uint4)(now.x, now.y + 1, 0, now.w);
+        value = carried ? value : (MINUS_LOG ? 1.0f : 0.0f);
+#endif
+        found += now;
 #if MINUS_LOG == 1
         value = line_integral(value);
 #endif

@@ -9,7 +9,7 @@ use crate::recipe::{Span, parse_size, parse_time};
 use crate::report::Messages;
 use crate::shard::Shard;
 use crate::sink::{OUTPUT_FORMS, Target};
-use crate::source::{LogUse, StackPaths, distortion_files, list_file};
+use crate::source::{CurrentSource, LogUse, StackPaths, distortion_files, list_file};
 use crate::visible::Shown;
 use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
@@ -113,11 +113,13 @@ impl Files {
     /// Collects the files that flags name.
     pub fn new(input: &InputArgs, scan: &ScanArgs, steps: &StepArgs) -> Files {
         let data = [&input.sinograms, &input.projections, &input.raw].into_iter().flatten().next();
+        let (currents, hdf5) = (steps.beam_current.as_ref().map(|text| text.0.clone()), input.hdf5_spec().is_some());
         let stacks = StackPaths {
             data: data.map(String::as_str).or(input.hdf5_spec()).unwrap_or_default().to_owned(),
             flats: input.flats.clone(),
             flats2: input.flats2.clone(),
             darks: input.darks.clone(),
+            currents: currents.filter(|text| CurrentSource::of(text, hdf5) == CurrentSource::File),
             distortion: steps.distortion.as_ref().map_or(Vec::new(), |text| distortion_files(&text.0).0),
             order_by: input.order_by,
         };
@@ -141,8 +143,9 @@ impl Files {
     /// Returns all paths that the input was read from, except files in directories.
     pub fn all(&self) -> impl Iterator<Item = &Path> {
         let stacks = [&self.stacks].into_iter().chain(&self.further).flat_map(|part| {
-            let StackPaths { data, flats, flats2, darks, distortion, order_by: _ } = part;
-            [Some(data), flats.as_ref(), flats2.as_ref(), darks.as_ref()].into_iter().flatten().chain(distortion)
+            let StackPaths { data, flats, flats2, darks, distortion, currents, order_by: _ } = part;
+            let stacks = [Some(data), flats.as_ref(), flats2.as_ref(), darks.as_ref()];
+            stacks.into_iter().flatten().chain(distortion).chain(currents)
         });
         let texts = [&self.angles, &self.center_shifts, &self.weights, &self.config];
         let stacks = stacks.map(|spec| list_file(spec).unwrap_or(Path::new(spec)));

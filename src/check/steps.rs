@@ -74,14 +74,16 @@ impl DeviceSteps<'_> {
 
     /// Returns the checks that are done before the run.
     fn checks(&self) -> Vec<StepCheck> {
-        let Steps { outliers, air, tilt, phase, hardening, stripes, .. } = self.steps;
+        let Steps { outliers, fields, air, double_flat, tilt, phase, hardening, stripes, .. } = self.steps;
         // the tilt is part of the table
         let mapped = self.shape.images.is_some_and(|(_, blocks)| blocks.mapped);
         let resampled = if mapped { Some(StepCheck::Distortion) } else { tilt.map(StepCheck::Tilt) };
         let images = resampled.into_iter().chain(phase.map(StepCheck::Phase));
         let binning = (self.binning > 1).then_some(StepCheck::Binning(self.binning));
         let rows = binning.into_iter().chain([StepCheck::Rows(outliers.clone())]);
-        let rows = rows.chain(air.map(StepCheck::Air)).chain(images);
+        let eigen = fields.eigen.map(|_| StepCheck::EigenFlats);
+        let divided = double_flat.map(|_| StepCheck::DoubleFlat);
+        let rows = rows.chain(air.map(StepCheck::Air)).chain(eigen).chain(divided).chain(images);
         let rows = rows.chain(hardening.clone().map(StepCheck::Hardening));
         let stripes = stripes.iter().copied().map(StepCheck::Stripes);
         let extension = self.extended.then_some(StepCheck::Extension);
@@ -110,6 +112,10 @@ pub enum StepCheck {
     Rows(Option<Outliers>),
     /// Steps on rows of projections with the normalisation by air.
     Air(Air),
+    /// Steps on rows of projections with components of the beam.
+    EigenFlats,
+    /// Steps on rows of projections with the division by an image.
+    DoubleFlat,
     /// Pixels that are looked up elsewhere.
     Distortion,
     Tilt(Tilt),
@@ -159,6 +165,7 @@ impl StepCheck {
             .into_iter()
             .chain(rows)
             .chain(air)
+            .chain([StepCheck::EigenFlats, StepCheck::DoubleFlat])
             .chain(images)
             .chain(hardening)
             .chain(stripes)
@@ -175,6 +182,8 @@ impl StepCheck {
             StepCheck::Rows(None) => "rows".to_owned(),
             StepCheck::Rows(Some(outliers)) => format!("rows with outliers {outliers}"),
             StepCheck::Air(air) => format!("air {air}"),
+            StepCheck::EigenFlats => "eigen flats".to_owned(),
+            StepCheck::DoubleFlat => "double flat".to_owned(),
             StepCheck::Distortion => "distortion".to_owned(),
             StepCheck::Tilt(tilt) => format!("tilt {}", tilt.degrees),
             StepCheck::Phase(paganin) => format!("phase {paganin}"),
@@ -194,6 +203,7 @@ impl StepCheck {
     pub fn backend(&self, backends: StepBackends) -> StepBackend {
         match self {
             StepCheck::Binning(_) | StepCheck::Rows(_) | StepCheck::Air(_) => backends.rows,
+            StepCheck::EigenFlats | StepCheck::DoubleFlat => backends.rows,
             StepCheck::Hardening(_) | StepCheck::Extension => backends.rows,
             StepCheck::Distortion | StepCheck::Tilt(_) | StepCheck::Phase(_) => backends.images,
             StepCheck::Stripes(_) => backends.sinograms,
@@ -222,9 +232,11 @@ impl StepCheck {
                 (1e-2, "values that are equal within rounding may be sorted in another order")
             }
             StepCheck::Binning(_) | StepCheck::Extension => (5e-7, "one rounding to f32"),
-            StepCheck::Rows(_) | StepCheck::Air(_) | StepCheck::Hardening(_) => {
-                (1e-5, "roundings of divisions and of the logarithm")
-            }
+            StepCheck::Rows(_)
+            | StepCheck::Air(_)
+            | StepCheck::EigenFlats
+            | StepCheck::DoubleFlat
+            | StepCheck::Hardening(_) => (1e-5, "roundings of divisions and of the logarithm"),
             StepCheck::Distortion | StepCheck::Tilt(_) => (1e-5, "roundings of positions and weights"),
             StepCheck::Stripes(_) => (1e-5, "sums over projections or bins in f32"),
             StepCheck::Phase(Paganin { unsharp, .. }) => (
@@ -249,9 +261,15 @@ impl StepCheck {
         let of_images = shape.images.map(|(bins, blocks)| (bins, alone(blocks)));
         let error = match self {
             StepCheck::Binning(by) => binning(session, *by),
-            StepCheck::Rows(outliers) => rows(session, outliers.as_ref().map(Outliers::form), None, None),
-            StepCheck::Air(air) => rows(session, None, Some(*air), None),
-            StepCheck::Hardening(polynomial) => rows(session, None, None, Some(polynomial)),
+            StepCheck::Rows(outliers) => {
+                rows(session, StepsOnRows { outliers: outliers.as_ref().map(Outliers::form), ..Default::default() })
+            }
+            StepCheck::Air(air) => rows(session, StepsOnRows { air: Some(*air), ..Default::default() }),
+            StepCheck::EigenFlats => rows(session, StepsOnRows { eigen: true, ..Default::default() }),
+            StepCheck::DoubleFlat => rows(session, StepsOnRows { divided: true, ..Default::default() }),
+            StepCheck::Hardening(polynomial) => {
+                rows(session, StepsOnRows { hardening: Some(polynomial), ..Default::default() })
+            }
             StepCheck::Extension => extension(session),
             StepCheck::Distortion => images(session, Steps::default(), of_images, distorted),
             StepCheck::Tilt(tilt) => {
@@ -319,19 +337,32 @@ fn binning(session: &Session, by: usize) -> Result<f64> {
     Ok(of_counts.max(of_floats))
 }
 
-/// Returns the error of steps on rows: counts, some of them outliers, through fields, the normalisation by air, -log and
-/// a polynomial.
-fn rows(
-    session: &Session,
+/// Steps on rows that are tried beside flat and dark fields and -log.
+#[derive(Default)]
+struct StepsOnRows<'a> {
     outliers: Option<OutlierForm>,
     air: Option<Air>,
-    hardening: Option<&BeamHardening>,
-) -> Result<f64> {
+    /// True if the beam has components, with weights in each projection.
+    eigen: bool,
+    /// True if transmissions are divided by an image.
+    divided: bool,
+    hardening: Option<&'a BeamHardening>,
+}
+
+/// Returns the error of steps on rows: counts, some of them outliers, through fields, the normalisation by air and by an
+/// image, -log and a polynomial.
+fn rows(session: &Session, steps: StepsOnRows) -> Result<f64> {
+    let StepsOnRows { outliers, air, eigen, divided, hardening } = steps;
     let projections = 3;
     let bright = |i: usize| if i % 211 == 7 { 60_000 } else { 300 + (900.0 * noise(i)) as u16 };
     let counts: Vec<u16> = (0..projections * ROWS * BINS).map(bright).collect();
     let flat: Vec<f32> = (0..ROWS * BINS).map(|i| 1500.0 + 200.0 * noise(i + 5) as f32).collect();
     let dark: Vec<f32> = (0..ROWS * BINS).map(|i| 90.0 + 9.0 * noise(i + 9) as f32).collect();
+    let divisor: Vec<f32> = (0..ROWS * BINS).map(|i| 0.7 + 0.5 * noise(i + 3) as f32).collect();
+    let count_of_components = if eigen { 2 } else { 0 };
+    let components: Vec<f32> =
+        (0..count_of_components * ROWS * BINS).map(|i| 60.0 * noise(i + 13) as f32 - 30.0).collect();
+    let weights: Vec<f32> = (0..count_of_components * projections).map(|i| 1.5 - 0.7 * i as f32).collect();
     let level = |p: usize| 0.8 + 0.13 * p as f32;
     let state = |number| ProjectionState { number, progress: 0.0, level: level(number), watched: false };
     // no more bins than a row has
@@ -346,7 +377,9 @@ fn rows(
     let correction = RowCorrection {
         outliers,
         air,
-        fields: Some(FieldImages { flat: &flat, flat2: None, dark: &dark }),
+        divisor: divided.then_some(divisor.as_slice()),
+        weights: weights.clone(),
+        fields: Some(FieldImages { flat: &flat, flat2: None, dark: &dark, components: &components }),
         after: after.into_iter().flatten().collect(),
         ..RowCorrection::nothing(BINS, ROWS, (0..projections).map(state).collect())
     };
@@ -367,10 +400,15 @@ fn rows(
         let frame = &counts[p * ROWS * BINS..][..ROWS * BINS];
         let transmission = |bin: usize| {
             let (count, at) = (cleaned(frame, row, bin, outliers), row * BINS + bin);
-            (count - f64::from(dark[at])) / (f64::from(flat[at]) - f64::from(dark[at]))
+            let beam = (0..count_of_components).fold(f64::from(flat[at]) - f64::from(dark[at]), |beam, k| {
+                beam + f64::from(weights[p * count_of_components + k]) * f64::from(components[k * ROWS * BINS + at])
+            });
+            (count - f64::from(dark[at])) / beam
         };
         let line = normalized((0..BINS).map(transmission).collect(), air, level(p).into());
         let factors = polynomial.map(|polynomial| polynomial.factors).unwrap_or_default();
+        let by = |bin: usize| if divided { f64::from(divisor[row * BINS + bin]) } else { 1.0 };
+        let line: Vec<f64> = line.into_iter().enumerate().map(|(bin, value)| value / by(bin)).collect();
         line.into_iter().map(move |value| {
             let p = -value.max(f64::from(SMALLEST_TRANSMISSION)).ln();
             factors.iter().zip(2..).fold(p, |sum, (&factor, power)| sum + f64::from(factor) * p.powi(power))

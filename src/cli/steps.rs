@@ -14,9 +14,20 @@ pub struct StepArgs {
     /// Factor to multiply the dark fields by, if their exposure time differs [default: 1]
     #[arg(long, value_name = "F", allow_hyphen_values = true, help_heading = "Preprocessing")]
     pub dark_scale: Option<f64>,
+    /// Flat fields that change: divide each projection by the mean of the flats and N principal components of them, with
+    /// weights of its own [default for N: as many as are more than noise]
+    #[arg(long, value_name = "N", num_args = 0..=1, default_missing_value = "auto", help_heading = "Preprocessing")]
+    pub eigen_flats: Option<Text>,
+    /// Scale projections by the current of the storage ring: a dataset of the HDF5 scan, or a file with a number a line, for
+    /// each frame, each projection, or each of flats and projections
+    #[arg(long, value_name = "DATASET|FILE", help_heading = "Preprocessing")]
+    pub beam_current: Option<Text>,
     /// Divide by the air at both ends of each row (numbers of bins), or in a region of each projection (pixels)
     #[arg(long, value_name = "LEFT,RIGHT|X,Y,W,H", help_heading = "Preprocessing")]
     pub normalize_air: Option<Text>,
+    /// Divide transmissions by their mean over all projections; with SIGMA, in pixels, only by what a Gaussian leaves of it
+    #[arg(long, value_name = "SIGMA", num_args = 0..=1, default_missing_value = "all", help_heading = "Preprocessing")]
+    pub double_flat: Option<Text>,
     /// Replace pixels brighter than the median of SIZE x SIZE pixels by more than THRESHOLD counts; with ',both' also
     /// darker ones
     #[arg(long, value_name = "SIZE,THRESHOLD", help_heading = "Preprocessing")]

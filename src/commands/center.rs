@@ -76,7 +76,7 @@ impl Tilted {
 pub(super) fn job(args: &CenterArgs, given_steps: &StepArgs) -> Result<Job> {
     check_conflicts(CheckedCommand::Center, &[given(&args.input)?, given(&args.scan)?, given(&args.steps)?])?;
     let text = |value: &Option<Text>| value.as_ref().map(|text| text.0.clone());
-    let input = Input::new(&args.input)?;
+    let input = Input::new(&args.input, &args.steps)?;
     let slice = SliceGrid::of_pixels(text(&args.pixel_size).as_deref(), input.binning)?;
     let recipe = Recipe {
         scan: ScanRecipe { center: Center::Search(None), ..ScanRecipe::new(&args.scan, input.kind)? },

@@ -59,7 +59,7 @@ use std::path::Path;
 fn measures(input: &InputArgs) -> Result<Option<ScanMeasures>> {
     // the first part stands for all
     let first = |spec: &str| input.parts().first().map_or(spec.to_owned(), |part| spec.replace(PART, part));
-    match (Input::new(input)?, input.hdf5_spec(), &input.projections) {
+    match (Input::new(input, &StepArgs::default())?, input.hdf5_spec(), &input.projections) {
         (Input { kind: InputKind::Hdf5, datasets, .. }, Some(spec), _) => {
             // flats, darks and angles do not matter
             let scan = Hdf5Input { file: first(spec).into(), data: datasets.data, ..Hdf5Input::default() };

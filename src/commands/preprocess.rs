@@ -78,7 +78,7 @@ impl CorrectedScan {
         let used: Vec<usize> = (0..if sinograms { rows } else { pages }).collect();
         let wanted = WantedPages::new(&job, stack)?;
         let median = job.recipe.input.field_mode == FieldMode::Median;
-        let scope = Scope { median, used: &used, full_projections: true };
+        let scope = Scope { median, used: &used, rows: &(0..rows), full_projections: true };
         let preparation = Preparation::open(&job.recipe.steps, &stacks, scope)?;
         preparation.expect_light(&(0..if sinograms { 0 } else { rows }).collect::<Vec<_>>())?;
         let shifts = stacks.shift_range().map(|(low, high)| low.abs().max(high.abs()));
@@ -181,7 +181,7 @@ impl WantedPages {
 pub(super) fn job(args: &PreprocessArgs, given_steps: &StepArgs) -> Result<Job> {
     check_conflicts(CheckedCommand::Preprocess, &[given(&args.input)?, given(&args.steps)?])?;
     let text = |value: &Option<Text>| value.as_ref().map(|text| text.0.clone());
-    let input = Input::new(&args.input)?;
+    let input = Input::new(&args.input, &args.steps)?;
     let slice = SliceGrid::of_pixels(text(&args.pixel_size).as_deref(), input.binning)?;
     let steps = steps(&args.input, given_steps, &slice)?;
     let execution = Execution {

@@ -12,7 +12,7 @@ use crate::job::Job;
 use crate::kernel::StepBackends;
 use crate::least_squares::{LeastSquares, ProjectionWeights};
 use crate::numbers::brief;
-use crate::operations::RowCorrection;
+use crate::operations::{DetectorImages, RowCorrection};
 use crate::plan::{HeldByHost, SampleShape, Scan, StackShape};
 use crate::recipe::Recipe;
 use crate::report::Reporter;
@@ -21,6 +21,7 @@ use crate::steps::{Optics, Preparation, Scope, Steps, Tilt};
 use crate::stitch;
 use crate::visible::{Shown, visible};
 use serde::{Deserialize, Serialize};
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
@@ -259,7 +260,8 @@ impl Source {
         // what was said is not said again
         scan.remarks.retain(|remark| !self.scan.remarks.contains(remark));
         let (steps, field_mode) = (job.recipe.steps.clone(), job.recipe.input.field_mode);
-        let preparation = match steps == self.steps && field_mode == self.field_mode && !part {
+        let same = steps == self.steps && field_mode == self.field_mode && !part;
+        let preparation = match same && self.preparation.serves(&scan.used, &needed_rows(&scan)) {
             true => Arc::clone(&self.preparation),
             false => Arc::new(prepare(Some(self), &job.recipe, &self.stacks, &scan)?),
         };
@@ -383,10 +385,18 @@ impl Source {
     }
 }
 
+/// Returns the rows of the detector from the first to the last that slices of the run need.
+fn needed_rows(scan: &Scan) -> Range<usize> {
+    let slices = &scan.run_slices;
+    let rows = scan.lamino.as_ref().map_or_else(|| slices.clone(), |lamino| lamino.rows_of(slices).collect());
+    rows.first().copied().unwrap_or(0)..rows.last().map_or(0, |last| last + 1)
+}
+
 /// Opens the steps of a recipe for some stacks, of which an earlier source may have prepared some.
 fn prepare(earlier: Option<&Source>, recipe: &Recipe, stacks: &Stacks, scan: &Scan) -> Result<Preparation> {
     let median = recipe.input.field_mode == FieldMode::Median;
-    let scope = Scope { median, used: &scan.used, full_projections: false };
+    let rows = needed_rows(scan);
+    let scope = Scope { median, used: &scan.used, rows: &rows, full_projections: false };
     let earlier = earlier.map(|source| (&source.steps, &*source.preparation));
     Preparation::like(earlier, &recipe.steps, stacks, scope)
 }
@@ -401,7 +411,7 @@ fn samples(stacks: &Stacks, preparation: &Preparation, used: &[usize], sinograms
         blocks: correction.as_ref().and_then(|correction| preparation.blocks(&correction.images, used.len())),
         correctable: correction.is_some(),
         whole_frames: !sinograms && stacks.data.has_whole_frames(),
-        flats: correction.as_ref().map_or(0, RowCorrection::flats),
+        held: correction.as_ref().map_or(DetectorImages::default(), RowCorrection::detector_images),
     }
 }
 

@@ -8,7 +8,7 @@ use super::batch_images::{BatchImages, ImageBatch};
 use super::block_shape::{BlockPlace, BlockShape};
 use super::correction::{RowCorrector, RowsForm};
 use super::device_rows::DeviceRows;
-use super::row_correction::{DetectorBatch, RowCorrection, RowCounts};
+use super::row_correction::{DetectorBatch, DetectorImages, RowCorrection, RowCounts};
 use super::row_operation::{BatchRows, RowKernel};
 use super::samples::SampleOrder;
 use crate::device::{BufferLayout, Copying, KeptBlock, Session};
@@ -99,16 +99,16 @@ impl BlockCorrector {
     }
 
     /// Returns the buffers except those for kept rows: for samples as `stored`, `halo` rows around a block that the
-    /// removal of outliers reads, and `flats` flat fields.
+    /// removal of outliers reads, and the images of the detector that are `held`.
     pub fn layout(
         shape: &BlockShape,
         stored: StoredRows,
         halo: usize,
-        flats: usize,
+        held: DetectorImages,
         images: ImagesTarget,
     ) -> BufferLayout {
         let BlockShape { bins, height, projections, .. } = *shape;
-        let form = RowsForm { stored, bins, height, size: shape.size(), halo, flats, projections };
+        let form = RowsForm { stored, bins, height, size: shape.size(), halo, held, projections };
         let layout = RowCorrector::layout(form);
         match shape.blocks.halo() > 0 {
             true => layout.and(BatchImages::layout(shape, images.facts, images.backend)),

@@ -1,11 +1,12 @@
 //! Correction of rows on a device: samples as they are stored become line integrals in sinograms.
 
 use super::binning::SampleBinner;
+use super::detector_buffers::DetectorBuffers;
 use super::device_rows::DeviceRows;
 use super::files::{LOGARITHM, SAMPLES};
 use super::outliers::{DetectorRows, OutlierRemover, OutlierRows};
 use super::program_target::ProgramTarget;
-use super::row_correction::{AirCorrection, DetectorBatch, RowCorrection, RowCounts};
+use super::row_correction::{AirCorrection, DetectorBatch, DetectorImages, RowCorrection, RowCounts};
 use super::samples::{DeviceSamples, PieceSize, SampleForm, SampleKind, SampleOrder, sample_form};
 use crate::device::{BufferLayout, Copying, Session};
 use crate::error::{Error, Result};
@@ -30,7 +31,11 @@ pub struct CorrectionForm {
     pub samples: SampleForm,
     /// Number of flat fields: 0 without correction, 2 before and after the scan.
     pub flats: u32,
+    /// Number of components of the beam.
+    pub components: u32,
     pub air: AirKind,
+    /// True if transmissions are divided by an image after those of air.
+    pub divisor: bool,
     pub minus_log: LogKind,
     /// Number of work-items of a work-group.
     pub group: u32,
@@ -60,7 +65,9 @@ fn generate_correction(form: CorrectionForm) -> Result<KernelSource> {
     let mut defines = Defines::default();
     form.samples.define(&mut defines)?;
     defines.number("FIELDS", form.flats)?;
+    defines.number("COMPONENTS", form.components)?;
     defines.number("AIR", form.air as u32)?;
+    defines.number("DIVISOR", u32::from(form.divisor))?;
     defines.number("MINUS_LOG", form.minus_log as u32)?;
     defines.number("GROUP", form.group)?;
     let options = vec!["-cl-std=CL1.1".to_owned()];
@@ -72,13 +79,13 @@ pub(super) fn variants(on: &ProgramTarget) -> Result<Vec<KernelSource>> {
     let group = power_of_two_group(on.target.facts, CORRECTION_GROUP) as u32;
     let samples = |bytes, kind, swapped| SampleForm { bytes, kind, swapped };
     [
-        (SampleForm::COUNTS, 2, AirKind::Sides, LogKind::Taken),
-        (samples(1, SampleKind::Signed, false), 0, AirKind::Without, LogKind::Taken),
-        (samples(2, SampleKind::Float, false), 1, AirKind::Levels, LogKind::Later),
-        (samples(4, SampleKind::Float, true), 0, AirKind::Without, LogKind::Without),
+        (SampleForm::COUNTS, [2, 3], AirKind::Sides, false, LogKind::Taken),
+        (samples(1, SampleKind::Signed, false), [0, 0], AirKind::Without, true, LogKind::Taken),
+        (samples(2, SampleKind::Float, false), [1, 0], AirKind::Levels, true, LogKind::Later),
+        (samples(4, SampleKind::Float, true), [0, 0], AirKind::Without, false, LogKind::Without),
     ]
-    .map(|(samples, flats, air, minus_log)| {
-        generate_correction(CorrectionForm { samples, flats, air, minus_log, group })
+    .map(|(samples, [flats, components], air, divisor, minus_log)| {
+        generate_correction(CorrectionForm { samples, flats, components, air, divisor, minus_log, group })
     })
     .into_iter()
     .collect()
@@ -93,8 +100,6 @@ pub struct RowCorrector {
     binner: Option<SampleBinner>,
     bins: usize,
     height: usize,
-    /// Number of flat fields.
-    flats: usize,
     /// The removal of outliers, and the counts without them that it writes.
     outliers: Option<(OutlierRemover, Buffer<f32>)>,
     /// Number of rows that are read around the rows of a piece.
@@ -110,9 +115,7 @@ pub struct RowCorrector {
     size: PieceSize,
     /// Buffers of pieces, which are used in turn.
     pieces: VecDeque<PieceBuffers>,
-    flat: Buffer<f32>,
-    flat2: Buffer<f32>,
-    dark: Buffer<f32>,
+    images: DetectorBuffers,
     states: Buffer<[f32; 4]>,
     counts: Buffer<[u32; 4]>,
     unlit: Buffer<u32>,
@@ -131,8 +134,8 @@ pub(super) struct RowsForm {
     pub size: PieceSize,
     /// Number of rows around a piece that the removal of outliers reads; 0 without it.
     pub halo: usize,
-    /// Number of flat fields: 0, 1, or 2 if there is one before the scan and one after it.
-    pub flats: usize,
+    /// Images of the detector.
+    pub held: DetectorImages,
     /// Number of projections of the scan.
     pub projections: usize,
 }
@@ -149,16 +152,12 @@ struct PieceBuffers {
 impl RowCorrector {
     /// Returns the buffers for rows of this form.
     pub fn layout(form: RowsForm) -> BufferLayout {
-        let RowsForm { stored, bins, height, size, halo, flats, projections } = form;
+        let RowsForm { stored, bins, height, size, halo, held, projections } = form;
         let PieceSize { rows, projections: at_once, counted, .. } = size;
         let (most, pieces) = ((rows + 2 * halo) * at_once, size.at_once.max(1));
-        let image = |used: bool| if used { height * bins } else { 1 };
-        let mut layout = BufferLayout::default()
+        let mut layout = DetectorBuffers::layout(held, height * bins, projections)
             .several::<u8>(pieces, "samples", most * stored.row_bytes())
             .several::<i32>(pieces, "numbers of rows", rows)
-            .with::<f32>("flat fields", image(flats > 0))
-            .with::<f32>("flat fields after the scan", image(flats > 1))
-            .with::<f32>("dark fields", image(flats > 0))
             .with::<[f32; 4]>("projections", projections)
             .with::<[u32; 4]>("counts of replaced values", counted)
             .with::<u32>("projections without light", projections)
@@ -185,7 +184,7 @@ impl RowCorrector {
         order: SampleOrder,
         size: PieceSize,
     ) -> Result<Self> {
-        let RowCorrection { bins, height, fields, .. } = *correction;
+        let RowCorrection { bins, height, .. } = *correction;
         let projections = correction.projections.len();
         if stored.bins() != bins {
             return Err(Error::Internal(format!("rows of {} bins, not of {bins}", stored.bins())));
@@ -197,9 +196,9 @@ impl RowCorrector {
         let states = correction.projections.iter();
         let states: Vec<_> = states.map(|s| [s.progress, s.level, f32::from(u8::from(s.watched)), 0.0]).collect();
         let halo = correction.outliers.map_or(0, |form| form.size / 2);
-        let form = RowsForm { stored, bins, height, size, halo, flats: correction.flats(), projections };
+        let held = correction.detector_images();
+        let form = RowsForm { stored, bins, height, size, halo, held, projections };
         let layout = Self::layout(form);
-        let field = |image: Option<&[f32]>, what: &'static str| layout.constant(session, what, image.unwrap_or(&[0.0]));
         let saturation = correction.saturation;
         let rows = DetectorRows { stored: samples, saturation, bins, height, piece: size };
         let outliers = correction.outliers.map(|form| -> Result<_> {
@@ -225,7 +224,6 @@ impl RowCorrector {
             binner: (stored.by > 1).then(binner).transpose()?,
             bins,
             height,
-            flats: correction.flats(),
             halo,
             projections,
             group,
@@ -240,9 +238,7 @@ impl RowCorrector {
             minus_log: correction.takes_log(),
             size,
             pieces: (0..size.at_once.max(1)).map(|_| pieces()).collect::<Result<_>>()?,
-            flat: field(fields.map(|f| f.flat), "flat fields")?,
-            flat2: field(fields.and_then(|f| f.flat2), "flat fields after the scan")?,
-            dark: field(fields.map(|f| f.dark), "dark fields")?,
+            images: DetectorBuffers::new(session, correction)?,
             states: layout.constant(session, "projections", &states)?,
             counts: layout.buffer(session, "counts of replaced values")?,
             unlit: layout.buffer(session, "projections without light")?,
@@ -298,13 +294,13 @@ impl RowCorrector {
             && projections.end <= self.projections
             && samples.len() == self.bytes_of(batch)
             && stride >= projections.len() * self.bins
-            && (self.flats == 0 || rows.iter().all(|&row| row < self.height))
+            && (!self.images.any() || rows.iter().all(|&row| row < self.height))
             && (self.outliers.is_none() || rows.windows(2).all(|pair| pair[0] + 1 == pair[1]));
         if !fits {
             return Err(Error::Internal(format!("{} rows do not fit the plan of {most}", rows.len())));
         }
         let in_row = projections.len() * self.bins;
-        let numbers: Vec<i32> = rows.iter().map(|&row| if self.flats > 0 { row as i32 } else { 0 }).collect();
+        let numbers: Vec<i32> = rows.iter().map(|&row| if self.images.any() { row as i32 } else { 0 }).collect();
         let (read, count) = (self.read(rows), self.count_of(rows));
         self.pieces.rotate_left(1);
         let piece = &mut self.pieces[0];
@@ -338,12 +334,10 @@ impl RowCorrector {
             }
             None => launch.buffer(samples.values, rows.len() * projections.len() * row_bytes, "samples")?,
         };
-        let image = |used: bool| if used { self.height * self.bins } else { 0 };
         let counted_end = place + counted.len();
-        let launch = launch
-            .buffer(&self.flat, image(self.flats > 0), "flat fields")?
-            .buffer(&self.flat2, image(self.flats > 1), "flat fields after the scan")?
-            .buffer(&self.dark, image(self.flats > 0), "dark fields")?
+        let launch = self
+            .images
+            .arguments(launch, projections.end)?
             .buffer(&piece.rows, rows.len(), "numbers of rows")?
             .buffer(&self.states, projections.end, "projections")?
             .rows(into, rows.len(), in_row)?
@@ -361,7 +355,8 @@ impl RowCorrector {
             .value(projections.start as i32)?
             .value(self.saturation)?
             .value(self.largest)?
-            .value(self.air)?;
+            .value(self.air)?
+            .value((self.height * self.bins) as u64)?;
         let global = [self.group, projections.len(), rows.len()];
         piece.read = Some(launch.among_uploads().run(&global, Some(&[self.group, 1, 1]))?);
         Ok(copying)
@@ -423,12 +418,14 @@ impl RowCorrector {
 fn source(correction: &RowCorrection, samples: StoredSamples, group: usize) -> Result<KernelSource> {
     generate_correction(CorrectionForm {
         samples: sample_form(if correction.outliers.is_some() { StoredSamples::F32 } else { samples })?,
-        flats: correction.flats() as u32,
+        flats: correction.detector_images().flats as u32,
+        components: correction.detector_images().components as u32,
         air: match correction.air {
             AirCorrection::Without => AirKind::Without,
             AirCorrection::Sides(..) => AirKind::Sides,
             AirCorrection::Levels => AirKind::Levels,
         },
+        divisor: correction.divisor.is_some(),
         minus_log: match (correction.takes_log(), correction.takes_log_at_once()) {
             (false, _) => LogKind::Without,
             (true, true) => LogKind::Taken,

@@ -11,6 +11,7 @@ mod blocks;
 mod column_sums;
 mod columns;
 mod correction;
+mod detector_buffers;
 mod device_rows;
 mod encoding;
 mod extension;
@@ -52,7 +53,9 @@ pub use outliers::{DetectorRows, OutlierForm, OutlierRemover, OutlierRows};
 pub use polynomials::{AddedProfiles, ColumnProducts};
 pub use program_target::ProgramTarget;
 pub use row_blocks::{ImageFilterForm, ImageSteps, RotationForm, RowBlocks};
-pub use row_correction::{AirCorrection, DetectorBatch, FieldImages, ProjectionState, RowCorrection, RowCounts};
+pub use row_correction::{
+    AirCorrection, DetectorBatch, DetectorImages, FieldImages, ProjectionState, RowCorrection, RowCounts,
+};
 pub use row_functions::{HARDENING_FACTORS, HardeningPolynomial, LineIntegrals};
 pub use row_operation::{BatchRows, RowKernel, RowOperation};
 pub use samples::{PieceSize, SampleOrder};

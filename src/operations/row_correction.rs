@@ -17,11 +17,15 @@ pub struct RowCorrection<'a> {
     /// Outliers, which are replaced before all other steps.
     pub outliers: Option<OutlierForm>,
     pub fields: Option<FieldImages<'a>>,
+    /// Weights of the components of the beam, `[projection][component]`.
+    pub weights: Vec<f32>,
     /// Counts from which a sample is saturated.
     pub saturation: Option<f32>,
     /// Largest magnitude of a value that later steps can carry.
     pub largest: f32,
     pub air: AirCorrection,
+    /// What transmissions are divided by after those of air, `[row][bin]` of the detector, if they are.
+    pub divisor: Option<&'a [f32]>,
     /// Steps on projections as images.
     pub images: ImageSteps,
     /// Where each pixel of the detector is looked up, `[row][bin]`, if it is: whole bins, whole rows, and the bits of the
@@ -34,10 +38,11 @@ pub struct RowCorrection<'a> {
 }
 
 impl RowCorrection<'_> {
-    /// Returns the number of flat fields that counts are divided by: 0, 1, or 2 with one before the scan and one after
-    /// it.
-    pub fn flats(&self) -> usize {
-        self.fields.map_or(0, |fields| if fields.flat2.is_some() { 2 } else { 1 })
+    /// Returns which images of the detector the correction holds on the device.
+    pub fn detector_images(&self) -> DetectorImages {
+        let flats = self.fields.map_or(0, |fields| if fields.flat2.is_some() { 2 } else { 1 });
+        let components = self.fields.map_or(0, |fields| fields.components.len() / fields.flat.len().max(1));
+        DetectorImages { flats, components, divisor: self.divisor.is_some() }
     }
 
     /// Reports whether -log is taken.
@@ -69,15 +74,28 @@ impl RowCorrection<'_> {
             height,
             outliers: None,
             fields: None,
+            weights: Vec::new(),
             saturation: None,
             largest: f32::MAX,
             air: AirCorrection::Without,
+            divisor: None,
             images: ImageSteps::default(),
             places: &[],
             after: Vec::new(),
             projections,
         }
     }
+}
+
+/// The images of the detector that a correction holds on the device.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct DetectorImages {
+    /// Number of flat fields that counts are divided by: 0, 1, or 2 with one before the scan and one after it.
+    pub flats: usize,
+    /// Number of components of the beam that projections have weights of.
+    pub components: usize,
+    /// True if transmissions are divided by an image.
+    pub divisor: bool,
 }
 
 /// Flat and dark fields of all rows of the detector, `[row][bin]`.
@@ -87,6 +105,8 @@ pub struct FieldImages<'a> {
     /// Flat field after the scan.
     pub flat2: Option<&'a [f32]>,
     pub dark: &'a [f32],
+    /// Components of the beam, `[component][row][bin]`.
+    pub components: &'a [f32],
 }
 
 /// The transmissions of air that transmissions are divided by.

@@ -6,7 +6,7 @@ use crate::error::{Error, Result};
 use crate::geometry::{self, Coverage, ExtendedField, Geometry, Lamino, Roi, widest_gap};
 use crate::job::Job;
 use crate::kernel::{StepBackend, StepBackends};
-use crate::operations::RowBlocks;
+use crate::operations::{DetectorImages, RowBlocks};
 use crate::recipe::{AngleSource, Center, MAX_ANGLE, Recipe};
 use crate::remark::Remark;
 use crate::source::{LogUse, StoredRows, StoredSamples};
@@ -37,8 +37,8 @@ pub struct SampleShape {
     pub stored: StoredRows,
     /// Number of rows of the detector.
     pub height: usize,
-    /// Number of flat fields: before the scan, and after it.
-    pub flats: usize,
+    /// Images of the detector that a device needs to correct them.
+    pub held: DetectorImages,
     /// Number of rows on either side of those of a slice or a block that a device needs, too.
     pub halo: usize,
     /// Blocks of rows that a device corrects together, if it must.
@@ -146,9 +146,9 @@ impl Scan {
             run_slices[execution.shard.map_or(0..run_slices.len(), |shard| shard.of(run_slices.len()))].to_vec();
         let geometry = Geometry { bins, size, roi, angles, axis, weights, misfit_weights: None };
         let lamino = recipe.scan.lamino_angle.map(|degrees| Lamino::new(degrees, stack.slices, &geometry, &run_slices));
-        let stored = StoredRows::unbinned(StoredSamples::F32, stack.bins);
+        let (stored, held) = (StoredRows::unbinned(StoredSamples::F32, stack.bins), DetectorImages::default());
         let samples =
-            SampleShape { stored, height: 0, flats: 0, halo: 0, blocks: None, correctable: false, whole_frames: false };
+            SampleShape { stored, height: 0, held, halo: 0, blocks: None, correctable: false, whole_frames: false };
         let scan = Scan {
             geometry,
             center,

@@ -350,12 +350,12 @@ impl<'a> Sizes<'a> {
         let scan = self.request.scan;
         let StepBackends { rows, sinograms, .. } = self.steps(cut);
         let projections = scan.geometry.projections();
-        let SampleShape { stored, flats, halo, .. } = scan.samples;
+        let SampleShape { stored, held, halo, .. } = scan.samples;
         let (piece, counted) = (there.piece as usize, (there.slices / there.sets.max(1)) as usize);
         let images = ImagesTarget { facts: self.request.facts, backend: self.request.choice.profile.fft.images };
         let [block, samples] = self.corrected(cut, piece, counted).map_or([0; 2], |shape| {
             let halo = halo - shape.blocks.halo();
-            let samples = BlockCorrector::layout(&shape, stored, halo, flats, images);
+            let samples = BlockCorrector::layout(&shape, stored, halo, held, images);
             [shape.kept_layout(), samples].map(|layout| layout.bytes())
         });
         let extended = scan.field.as_ref().filter(|_| rows == StepBackend::Device);

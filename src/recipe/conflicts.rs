@@ -66,6 +66,12 @@ const RULES: &[Rule] = &[
     alternatives(&["hdf5-angles"], &["angles", "overall-angle", "start-angle"], ANGLES, ONE),
     alternatives(&["angles"], &["overall-angle", "start-angle"], STEPS, "give one or the other"),
     alternatives(&["minus-log"], &["no-minus-log"], CONTRADICTION, ONE),
+    alternatives(
+        &["beam-current"],
+        &["normalize-air"],
+        "both say how bright the beam was in each projection",
+        "give one of them: air shows the beam itself, the current is for scans without air",
+    ),
     alternatives(&["self-test"], &["no-self-test"], CONTRADICTION, ONE),
     alternatives(&["range"], &["percentile"], "both say which values become the smallest and largest integer", ONE),
     alternatives(&["resume"], &["overwrite"], "one keeps slices and the other replaces them", ONE),
@@ -241,7 +247,7 @@ mod tests {
                 pairs += 1;
             }
         }
-        assert_eq!(pairs, 36);
+        assert_eq!(pairs, 37);
     }
 
     #[test]

@@ -98,11 +98,11 @@ mod tests {
         SliceGrid, Span, Stitching, Values,
     };
     use crate::sink::{Compression, Dtype, OmeZarr};
-    use crate::source::{Datasets, FieldMode, InputKind};
+    use crate::source::{CurrentSource, Datasets, FieldMode, InputKind};
     use crate::spectrum::Filter;
     use crate::steps::{
-        Air, BeamHardening, BeyondDetector, Distortion, DistortionForm, FieldCorrection, Logarithm, Outliers, Paganin,
-        Steps, Stripes, Tilt, Unsharp,
+        Air, BeamHardening, BeyondDetector, Distortion, DistortionForm, DoubleFlat, EigenFlats, FieldCorrection,
+        Logarithm, Outliers, Paganin, Steps, Stripes, Tilt, Unsharp,
     };
     use crate::units::{Interval, Length};
     use serde_json::json;
@@ -120,6 +120,7 @@ mod tests {
                     darks: Some("darks".into()),
                     angles: Some("angles".into()),
                     keys: Some("keys".into()),
+                    currents: Some("currents0".into()),
                 },
                 field_mode: FieldMode::Median,
                 binning: 2,
@@ -143,8 +144,10 @@ mod tests {
             },
             steps: Steps {
                 outliers: Some(Outliers::new(5, 300.0, true)),
-                fields: FieldCorrection { dark_scale: Some(0.5) },
+                fields: FieldCorrection { dark_scale: Some(0.5), eigen: Some(EigenFlats::Exactly(3)) },
+                current: Some(CurrentSource::Dataset),
                 air: Some(Air::Sides(3, 4)),
+                double_flat: Some(DoubleFlat::HighPass(20.5)),
                 distortion: Some(Distortion { form: DistortionForm::Positions, beyond: BeyondDetector::Repeat }),
                 tilt: Some(Tilt { degrees: 0.5 }),
                 phase: Some(Paganin { length: 3.0, unsharp: Some(Unsharp { sigma: 1.0, amount: 2.0 }) }),
@@ -255,6 +258,7 @@ mod tests {
             of::<SliceMethod>(),
             of::<DistortionForm>(),
             of::<BeyondDetector>(),
+            of::<CurrentSource>(),
             vec!["sinograms", "file", "hdf5", "middle", "auto", "mm", "never", "auto", "stack"],
         ];
         match value {

@@ -2,9 +2,9 @@
 
 use super::errors::RecipeError;
 use super::stitching::Stitching;
-use crate::cli::InputArgs;
+use crate::cli::{InputArgs, StepArgs};
 use crate::error::Result;
-use crate::source::{Datasets, FieldMode, InputKind, NOTHING, RawVolume, hdf5, is_xrm_scan};
+use crate::source::{CurrentSource, Datasets, FieldMode, InputKind, NOTHING, RawVolume, hdf5, is_xrm_scan};
 use serde::{Deserialize, Serialize};
 
 /// Largest number of bins that are averaged into one.
@@ -45,8 +45,10 @@ impl Input {
     ///
     /// # Errors
     /// [`Error::Usage`](crate::error::Error::Usage) that names the flag.
-    pub fn new(args: &InputArgs) -> Result<Input> {
+    pub fn new(args: &InputArgs, steps: &StepArgs) -> Result<Input> {
         let kind = kind(args)?;
+        let currents = steps.beam_current.as_ref().map(|text| text.0.clone());
+        let currents = currents.filter(|text| CurrentSource::of(text, true) == CurrentSource::Dataset);
         if kind == InputKind::Hdf5 {
             hdf5::built_in()?;
         }
@@ -62,6 +64,7 @@ impl Input {
                 darks: dataset(&args.darks, &args.hdf5_darks),
                 angles: args.hdf5_angles.clone(),
                 keys: args.hdf5_keys.clone(),
+                currents,
             },
             _ => Datasets::default(),
         };

@@ -108,7 +108,7 @@ impl Recipe {
     /// # Errors
     /// [`Error::Usage`](crate::error::Error::Usage) that names the flag.
     pub fn new(args: &ReconstructArgs) -> Result<Recipe> {
-        let input = Input::new(&args.input)?;
+        let input = Input::new(&args.input, &args.steps)?;
         let slice = SliceGrid::new(args, input.binning)?;
         let scan = ScanRecipe { extended_field: args.extended_field, ..ScanRecipe::new(&args.scan, input.kind)? };
         let search_tilt = is_searched(&args.steps);

@@ -203,6 +203,12 @@ fn wrong_steps_name_their_flag() {
         (StepArgs { normalize_air: Some("0,0".into()), ..none() }, "--normalize-air"),
         (StepArgs { normalize_air: Some("1,2,3".into()), ..none() }, "--normalize-air"),
         (StepArgs { normalize_air: Some("1,2,0,3".into()), ..none() }, "--normalize-air"),
+        (StepArgs { double_flat: Some("".into()), ..none() }, "--double-flat: `` is not SIGMA"),
+        (StepArgs { double_flat: Some("0".into()), ..none() }, "above 0 and up to 1000, or all"),
+        (StepArgs { double_flat: Some("-3".into()), ..none() }, "--double-flat"),
+        (StepArgs { double_flat: Some("nan".into()), ..none() }, "--double-flat"),
+        (StepArgs { double_flat: Some("1001".into()), ..none() }, "--double-flat"),
+        (StepArgs { double_flat: Some("scan.h5".into()), ..none() }, "an argument after it is taken as SIGMA"),
         (StepArgs { beam_hardening: Some("".into()), ..none() }, "--beam-hardening"),
         (StepArgs { beam_hardening: Some("0.1,x".into()), ..none() }, "--beam-hardening: `0.1,x` is not A2,A3"),
         (StepArgs { beam_hardening: Some("nan".into()), ..none() }, "--beam-hardening"),
@@ -238,6 +244,11 @@ fn wrong_steps_name_their_flag() {
     assert!(message(with(paganin())).contains("--phase"));
     let outliers = StepArgs { remove_outliers: Some("3,100".into()), ..none() };
     assert!(message(with(outliers)).contains("--remove-outliers"));
+    let double_flat = StepArgs { double_flat: Some("20".into()), ..none() };
+    assert!(Job::new(&prepared(double_flat.clone())).is_ok());
+    assert!(message(with(double_flat.clone())).contains("--double-flat: works on projections"));
+    let input = InputArgs { projections: Some("p".into()), ..Default::default() };
+    assert!(message(ReconstructArgs { input, ..with(double_flat) }).contains("needs --flats or --minus-log"));
     let hardening = StepArgs { beam_hardening: Some("0.1,-0.02".into()), ..none() };
     assert!(Job::new(&with(hardening.clone())).is_ok());
     let transmissions = InputArgs { no_minus_log: true, ..prepared(none()).input };

@@ -7,6 +7,7 @@ mod beam;
 mod binning;
 mod chunk_memory;
 mod convert;
+mod currents;
 mod distortion;
 mod edf;
 mod files;
@@ -33,6 +34,7 @@ pub mod zarr;
 
 pub use binning::{Binning, StoredRows};
 pub use convert::{StoredSamples, to_f32};
+pub use currents::{BeamCurrents, CurrentSource, FrameRoles};
 pub use distortion::{DistortionMap, distortion_files};
 pub use frames::Frames;
 pub use hdf5::{Hdf5Contents, Hdf5Frames, Hdf5Input, Hdf5Scan, NOTHING};

@@ -49,6 +49,8 @@ pub struct Datasets {
     pub angles: Option<String>,
     #[serde(rename = "hdf5-keys", default, skip_serializing_if = "Option::is_none")]
     pub keys: Option<String>,
+    #[serde(rename = "current-dataset", default, skip_serializing_if = "Option::is_none")]
+    pub currents: Option<String>,
 }
 
 /// Description of the inputs to be opened.
@@ -96,9 +98,9 @@ pub fn open(request: OpenRequest, data: impl FnOnce(&str, &str) -> Result<Stack>
             xrm::scan(data(&paths.data, "--projections")?, XrmWanted { angles, flats, shifts })?
         }
         InputKind::Hdf5 => {
-            let Datasets { data, flats, darks, angles: of_angles, keys } = datasets.clone();
+            let Datasets { data, flats, darks, angles: of_angles, keys, currents } = datasets.clone();
             hdf5::open(
-                &Hdf5Input { file: paths.data.clone().into(), data, flats, darks, angles: of_angles, keys },
+                &Hdf5Input { file: paths.data.clone().into(), data, flats, darks, angles: of_angles, keys, currents },
                 angles,
                 memory,
             )?
@@ -113,5 +115,5 @@ pub fn open(request: OpenRequest, data: impl FnOnce(&str, &str) -> Result<Stack>
             *stack = Some(Stack::open_within(path, flag, memory)?);
         }
     }
-    stacks.binned(Binning { by: binning, pages: kind == InputKind::Sinograms })?.with_distortion(paths)
+    stacks.binned(Binning { by: binning, pages: kind == InputKind::Sinograms })?.with_files(paths)
 }

@@ -13,6 +13,9 @@ pub struct StackPaths {
     /// Files of the distortion by the optics: one, two, or none.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub distortion: Vec<String>,
+    /// File of the currents of the storage ring.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub currents: Option<String>,
     /// Number in the names of the data's files, counted from 1, that is their order, if the user has chosen one.
     pub order_by: Option<usize>,
 }
@@ -30,6 +33,7 @@ impl StackPaths {
             flats2: self.flats2.as_deref().map(with),
             darks: self.darks.as_deref().map(with),
             distortion: self.distortion.clone(),
+            currents: self.currents.as_deref().map(with),
             order_by: self.order_by,
         }
     }

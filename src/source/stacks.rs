@@ -1,6 +1,6 @@
 //! The stacks of a run.
 
-use super::{Binning, DistortionMap, ScanMeasures, Stack, StackPaths};
+use super::{BeamCurrents, Binning, DistortionMap, FrameRoles, ScanMeasures, Stack, StackPaths};
 use crate::error::Result;
 use serde::{Deserialize, Serialize};
 use std::fmt;
@@ -22,6 +22,10 @@ pub struct Stacks {
     pub shifts: Option<Vec<f64>>,
     /// Distortion of the data and their fields by the optics, if it is corrected.
     pub distortion: Option<DistortionMap>,
+    /// What the frames of an HDF5 file are that has them in one dataset.
+    pub roles: Option<FrameRoles>,
+    /// Currents of the storage ring, if projections are scaled by them.
+    pub currents: Option<BeamCurrents>,
     /// Log beside projections that is used.
     pub log: Option<PathBuf>,
     /// What the input says of the acquisition, for pixels that are not binned.
@@ -94,7 +98,7 @@ impl Stacks {
     /// Creates stacks of data without fields.
     pub fn of(data: Stack) -> Stacks {
         let held = data.held();
-        let (measures, distortion, joined) = (ScanMeasures::default(), None, None);
+        let measures = ScanMeasures::default();
         Stacks {
             data,
             flats: None,
@@ -102,11 +106,13 @@ impl Stacks {
             darks: None,
             angles: None,
             shifts: None,
+            distortion: None,
+            roles: None,
+            currents: None,
             log: None,
-            distortion,
             measures,
             held,
-            joined,
+            joined: None,
         }
     }
 
@@ -131,21 +137,34 @@ impl Stacks {
         shifts.clone().reduce(f64::min).zip(shifts.reduce(f64::max))
     }
 
-    /// Adds the distortion that the files say, if there are any.
+    /// Adds the distortion and the currents that files say, if there are any.
     ///
     /// # Errors
-    /// The errors of [`DistortionMap::open`].
-    pub fn with_distortion(self, paths: &StackPaths) -> Result<Stacks> {
+    /// The errors of [`DistortionMap::open`] and of [`BeamCurrents::open`].
+    pub fn with_files(self, paths: &StackPaths) -> Result<Stacks> {
         let files = Some(&paths.distortion).filter(|files| !files.is_empty());
-        Ok(Stacks { distortion: files.map(|files| DistortionMap::open(files)).transpose()?, ..self })
+        let distortion = files.map(|files| DistortionMap::open(files)).transpose()?;
+        let currents = paths
+            .currents
+            .as_ref()
+            .map(|file| BeamCurrents::open(Path::new(file), self.roles.as_ref(), self.frame_counts()));
+        let currents = currents.transpose()?.or(self.currents);
+        Ok(Stacks { distortion, currents, ..self })
     }
 
-    /// Returns the files of all stacks, the log beside them, and the files of the distortion.
+    /// Returns the numbers of flats, of projections, and of flats after the scan.
+    pub fn frame_counts(&self) -> [usize; 3] {
+        let count = |stack: &Option<Stack>| stack.as_ref().map_or(0, Stack::len);
+        [count(&self.flats), self.data.len(), count(&self.flats2)]
+    }
+
+    /// Returns the files of all stacks, the log beside them, and those of the distortion and of the currents.
     pub fn files(&self) -> impl Iterator<Item = &Path> {
         let stacks = [Some(&self.data), self.flats.as_ref(), self.flats2.as_ref(), self.darks.as_ref()];
         let joined = self.joined.iter().flat_map(|joined| &joined.files);
         let of_stacks = stacks.into_iter().flatten().flat_map(Stack::files).chain(joined);
-        let of_stacks = of_stacks.chain(&self.log);
-        of_stacks.chain(self.distortion.iter().flat_map(DistortionMap::files)).map(PathBuf::as_path)
+        let of_currents = self.currents.iter().filter_map(|currents| currents.file.as_ref());
+        let beside = self.distortion.iter().flat_map(DistortionMap::files).chain(of_currents);
+        of_stacks.chain(&self.log).chain(beside).map(PathBuf::as_path)
     }
 }

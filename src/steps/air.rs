@@ -5,6 +5,7 @@ use super::{Band, Counts, Data, Ready, RowStep, RowSteps, Step, StepFlags, widen
 use crate::error::{Error, Result};
 use crate::geometry::Roi;
 use crate::operations::{AirCorrection, RowCorrection};
+use crate::remark::Remark;
 use rayon::prelude::*;
 use serde_with::{DeserializeFromStr, SerializeDisplay};
 use std::fmt;
@@ -31,7 +32,7 @@ impl fmt::Display for Air {
 
 impl Air {
     /// Checks that projections of `bins` x `rows` contain the part.
-    fn check(&self, bins: usize, rows: usize) -> Result<()> {
+    pub(super) fn check(&self, bins: usize, rows: usize) -> Result<()> {
         match *self {
             Air::Sides(left, right) if left.saturating_add(right) > bins => {
                 Err(StepFlagError::AirSidesOutside { left, right, bins, rows }.into())
@@ -86,15 +87,13 @@ impl Step for Option<Air> {
     fn ready(&self, data: &Data, before: &RowSteps) -> Result<Option<Ready>> {
         let Some(air) = *self else { return Ok(None) };
         let projections = &data.stacks.data;
-        let has_flats =
-            data.stacks.flats.is_some() || data.stacks.joined.as_ref().is_some_and(|joined| joined.has_flats);
-        if !has_flats && !data.minus_log {
+        if !data.has_flats() && !data.minus_log {
             return Err(StepFlagError::AirWithoutLight { flats: "flat fields" }.into());
         }
         air.check(projections.width(), projections.height())?;
         let step: Box<dyn RowStep> = match air {
             Air::Sides(left, right) => Box::new(AirSides { left, right }),
-            Air::Region(region) => Box::new(AirLevels(levels(region, data, before)?)),
+            Air::Region(region) => Box::new(AirLevels { levels: levels(region, data, before)?, remarks: Vec::new() }),
         };
         Ok(Some(Ready::Rows(step)))
     }
@@ -138,8 +137,12 @@ impl RowStep for AirSides {
     }
 }
 
-/// [`Air::Region`], prepared: the level of every projection.
-struct AirLevels(Vec<f64>);
+/// Division by a level of every projection: [`Air::Region`], prepared, or the current of the beam.
+pub(super) struct AirLevels {
+    pub levels: Vec<f64>,
+    /// Remarks to the user about the levels.
+    pub remarks: Vec<Remark>,
+}
 
 impl RowStep for AirLevels {
     fn apply(&self, band: &mut Band, _: &mut Counts) {
@@ -152,11 +155,15 @@ impl RowStep for AirLevels {
         correction.projections.iter_mut().for_each(|state| state.level = self.level(state.number));
         true
     }
+
+    fn remarks(&self) -> Vec<Remark> {
+        self.remarks.clone()
+    }
 }
 
 impl AirLevels {
     fn level(&self, projection: usize) -> f32 {
-        self.0.get(projection).copied().unwrap_or(1.0) as f32
+        self.levels.get(projection).copied().unwrap_or(1.0) as f32
     }
 }
 

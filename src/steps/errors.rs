@@ -18,6 +18,22 @@ messages! {
         AirRegionOutside { x: usize, y: usize, width: usize, height: usize, bins: usize, rows: usize } =>
             "--normalize-air: {width}x{height} pixels at {x},{y} do not fit into projections of {bins}x{rows}";
             "give a part of them",
+        EigenWithoutFlats => "--eigen-flats: there are no flats"; "give --flats",
+        EigenOfMedian =>
+            "--eigen-flats: adds components to the mean of the flats, and --field-mode median takes their median";
+            "leave one of them out",
+        MalformedEigenFlats { text: String, most: usize } =>
+            "--eigen-flats: `{text}` is not a number of components";
+            "give 0 to {most}, or auto, or nothing; an argument after it is taken as the number: write others before it",
+        NoDatasets =>
+            "--beam-current: there is no such file, and only an HDF5 scan has datasets"; "name a text file of numbers",
+        CurrentWithoutLight { flats: &'static str } =>
+            "--beam-current: scales transmissions"; "it needs {flats} or --minus-log",
+        DoubleFlatWithoutLight { flats: &'static str } =>
+            "--double-flat: divides transmissions"; "it needs {flats} or --minus-log",
+        MalformedDoubleFlat { text: String, most: f64 } =>
+            "--double-flat: `{text}` is not SIGMA";
+            "give pixels above 0 and up to {most}, or all, or nothing; an argument after it is taken as SIGMA: write others before it",
         MalformedHardening { text: String, count: usize, most: f64 } =>
             "--beam-hardening: `{text}` is not A2,A3,...";
             "give 1 to {count} factors of the square, the cube and so on, each within -{most}..{most}",
@@ -83,6 +99,22 @@ messages! {
         NoMemory { flats: String, width: usize, height: usize, needed: String, free: String } =>
             "{flats}: flats and darks of {width}x{height} need {needed} of memory, but {free} is free";
             "free some, or bin with --binning",
+        NoCurrent { title: String, projection: usize, current: f64 } =>
+            "{title}: the current of projection {projection} is {current}, not a number above 0";
+            "leave the projection out with --exclude, or correct the number",
+        OddCurrent { title: String, projection: usize, current: f64, of_flats: f64 } =>
+            "{title}: the current of projection {projection}, {current}, is not within 1e-6 to 1e6 times that of the \
+             flats, {of_flats}";
+            "give currents of one unit, or leave the projection out with --exclude",
+        TooFewFlats { title: String, frames: usize, count: usize, most: usize } =>
+            "{title}: {frames} flats vary in at most {most} components, but --eigen-flats asks for {count}";
+            "give more flats, or ask for fewer",
+        NoMemoryForComponents { count: usize, width: usize, height: usize, needed: String, free: String } =>
+            "--eigen-flats: {count} components of {width}x{height} need {needed} of memory, but {free} is free";
+            "free some, ask for fewer, or bin with --binning",
+        NoMemoryForMean { width: usize, height: usize, needed: String, free: String } =>
+            "--double-flat: the mean of projections of {width}x{height} needs {needed} of memory, but {free} is free";
+            "free some, choose rows with --rows, or bin with --binning",
         OtherSize { stack: String, width: usize, height: usize, bins: usize, rows: usize } =>
             "{stack}: its frames are {width}x{height}, the projections {bins}x{rows}";
             "both must have the same size and detector region",

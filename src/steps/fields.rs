@@ -1,16 +1,17 @@
 //! Flat and dark field correction: from detector counts to transmissions.
 
 use super::beam::level;
+use super::eigen::{BeamComponents, EigenFlats, MeanFlats};
 use super::errors::{FieldError, StepFlagError, StepWarning};
+use super::transmissions::{add_component, divided, finite, is_carried, mean_beam, transmissions};
 use super::{Band, Counts, Data, Ready, Repairs, RowStep, RowSteps, Step, StepFlags, widened};
 use crate::error::Result;
 use crate::memory;
 use crate::operations::{FieldImages, RowCorrection};
 use crate::remark::{Doubt, DoubtKind, Remark};
-use crate::source::{Stack, Stacks};
+use crate::source::{FieldMode, Stack, Stacks};
 use crate::spectrum::largest_value;
 use crate::units::human;
-use multiversion::multiversion;
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
@@ -20,6 +21,9 @@ pub struct FieldCorrection {
     /// Factor on the dark field, for darks with another exposure time.
     #[serde(rename = "dark-scale")]
     pub dark_scale: Option<f32>,
+    /// Components of the flats that change from projection to projection.
+    #[serde(rename = "eigen-flats", default, skip_serializing_if = "Option::is_none")]
+    pub eigen: Option<EigenFlats>,
 }
 
 impl Step for FieldCorrection {
@@ -28,7 +32,14 @@ impl Step for FieldCorrection {
     }
 
     fn parse(args: &StepFlags) -> Result<Self> {
-        let Some(scale) = args.steps.dark_scale else { return Ok(FieldCorrection::default()) };
+        let eigen = args.steps.eigen_flats.as_ref().map(|text| text.0.parse()).transpose()?;
+        if eigen.is_some() && args.input.flats.is_none() && args.input.hdf5_spec().is_none() {
+            return Err(StepFlagError::EigenWithoutFlats.into());
+        }
+        if eigen.is_some() && args.input.field_mode == Some(FieldMode::Median) {
+            return Err(StepFlagError::EigenOfMedian.into());
+        }
+        let Some(scale) = args.steps.dark_scale else { return Ok(FieldCorrection { dark_scale: None, eigen }) };
         // the contents of an HDF5 file are not known yet
         if args.input.darks.is_none() && args.input.hdf5_spec().is_none() {
             return Err(StepFlagError::ScaleWithoutDarks.into());
@@ -36,7 +47,7 @@ impl Step for FieldCorrection {
         if !(0.0..=1e6).contains(&scale) {
             return Err(StepFlagError::ScaleOutside { scale }.into());
         }
-        Ok(FieldCorrection { dark_scale: Some(scale as f32) })
+        Ok(FieldCorrection { dark_scale: Some(scale as f32), eigen })
     }
 
     fn value(&self) -> Option<String> {
@@ -45,18 +56,29 @@ impl Step for FieldCorrection {
 
     fn describe(&self, data: &Data) -> Option<String> {
         let scaled = self.dark_scale.map(|scale| format!(" (darks times {scale})")).unwrap_or_default();
-        data.stacks.flats.as_ref().map(|_| format!("flat and dark fields{scaled}"))
+        let eigen = self.eigen.map(|count| format!(" with eigen flats {count}")).unwrap_or_default();
+        data.stacks.flats.as_ref().map(|_| format!("flat and dark fields{scaled}{eigen}"))
+    }
+
+    fn is_of_projections(&self) -> bool {
+        self.eigen.is_some()
     }
 
     fn ready(&self, data: &Data, before: &RowSteps) -> Result<Option<Ready>> {
+        if self.eigen.is_some() && data.stacks.flats.is_none() {
+            return Err(StepFlagError::EigenWithoutFlats.into());
+        }
         if self.dark_scale.is_some() && data.stacks.darks.is_none() {
             return Err(StepFlagError::NoDarkFields.into());
         }
         let mut remarks = Vec::new();
         let fields = Fields::read(data, before, &mut remarks)?;
-        let fields = fields.map(|fields| fields.with_dark_scale(self.dark_scale.unwrap_or(1.0)));
-        if let Some(fields) = &fields {
+        let mut fields = fields.map(|fields| fields.with_dark_scale(self.dark_scale.unwrap_or(1.0)));
+        if let Some(fields) = &mut fields {
             fields.expect_beam(data.stacks, self.dark_scale)?;
+            if let Some(eigen) = self.eigen {
+                fields.components = fields.found(eigen, data, before, &mut remarks)?;
+            }
         }
         let Data { minus_log, images, .. } = *data;
         let (saturation, later) = (data.stacks.data.sample().largest(), minus_log && images);
@@ -84,7 +106,7 @@ struct Transmission {
 impl RowStep for Transmission {
     fn apply(&self, band: &mut Band, counts: &mut Counts) {
         let Band { bins, projection, watched, .. } = *band;
-        let progress = progress(projection, band.projections);
+        let of = (projection, progress(projection, band.projections));
         let counted = band.counted.clone();
         let mut before = Vec::new();
         for (row, line) in band.lines() {
@@ -92,7 +114,7 @@ impl RowStep for Transmission {
                 before.clear();
                 before.extend_from_slice(line);
             }
-            let dead = self.fields.as_ref().map_or(0, |fields| fields.correct(line, row, progress, self.largest));
+            let dead = self.fields.as_ref().map_or(0, |fields| fields.correct(line, row, of, self.largest));
             let non_finite = finite(line, if self.minus_log { 1.0 } else { 0.0 }, self.largest);
             if !counted.contains(&row) {
                 continue;
@@ -107,13 +129,17 @@ impl RowStep for Transmission {
                 counts.unlit.insert(projection);
             }
             if watched && (dead + non_finite > 0 || self.without_logarithm(line)) {
-                counts.defects.add_bins(row, bins, |bin| self.replaces(before[bin], row, bin, progress));
+                counts.defects.add_bins(row, bins, |bin| self.replaces(before[bin], row, bin, of));
             }
         }
     }
 
     fn on_device<'a>(&'a self, correction: &mut RowCorrection<'a>) -> bool {
         correction.fields = self.fields.as_ref().map(Fields::images);
+        if let Some(fields) = &self.fields {
+            let used = correction.projections.iter();
+            correction.weights = used.flat_map(|state| fields.components.of(state.number).to_vec()).collect();
+        }
         correction.saturation = self.saturation.filter(|_| self.fields.is_some());
         correction.largest = self.largest;
         true
@@ -136,9 +162,9 @@ impl RowStep for Transmission {
 
 impl Transmission {
     /// Reports whether a count of a bin of a row, or the value in its place, is replaced.
-    fn replaces(&self, count: f32, row: usize, bin: usize, progress: f32) -> bool {
+    fn replaces(&self, count: f32, row: usize, bin: usize, of: (usize, f32)) -> bool {
         let transmission = match &self.fields {
-            Some(fields) => fields.transmission(count, row * fields.width + bin, progress, self.largest),
+            Some(fields) => fields.transmission(count, row * fields.width + bin, of, self.largest),
             None => Some(count),
         };
         transmission
@@ -158,6 +184,7 @@ struct Fields {
     flat: Vec<f32>,
     flat2: Option<Vec<f32>>,
     dark: Vec<f32>,
+    components: BeamComponents,
 }
 
 /// Number of rows that are averaged together.
@@ -165,7 +192,8 @@ const BAND: usize = 16;
 
 impl Fields {
     fn images(&self) -> FieldImages<'_> {
-        FieldImages { flat: &self.flat, flat2: self.flat2.as_deref(), dark: &self.dark }
+        let Fields { flat, flat2, dark, components, .. } = self;
+        FieldImages { flat, flat2: flat2.as_deref(), dark, components: &components.images }
     }
 
     /// Returns the number of pixels of the flat fields with at least `counts` counts.
@@ -205,7 +233,21 @@ impl Fields {
             remarks.extend(after.doubts(data.median));
         }
         let dark = dark.map_or_else(|| vec![0.0; flat.values.len()], |dark| dark.values);
-        Ok(Some(Fields { width, flat: flat.values, flat2: flat2.map(|flat| flat.values), dark }))
+        let (flat2, components) = (flat2.map(|flat| flat.values), BeamComponents::default());
+        Ok(Some(Fields { width, flat: flat.values, flat2, dark, components }))
+    }
+
+    /// Finds the components of the flats and their weights in the projections.
+    fn found(
+        &self,
+        eigen: EigenFlats,
+        data: &Data,
+        before: &RowSteps,
+        remarks: &mut Vec<Remark>,
+    ) -> Result<BeamComponents> {
+        let Some(first) = &data.stacks.flats else { return Ok(BeamComponents::default()) };
+        let second = data.stacks.flats2.as_ref().zip(self.flat2.as_deref());
+        eigen.find(data, before, MeanFlats { first: (first, &self.flat), second, dark: &self.dark }, remarks)
     }
 
     /// Rejects flats whose mean is not above that of the darks.
@@ -243,59 +285,35 @@ impl Fields {
         self
     }
 
-    /// Converts detector row `row` to transmissions in place. `progress` in 0..=1 is the position of the projection
+    /// Converts detector row `row` of a projection to transmissions in place. `progress` in 0..=1 is its position
     /// between the flats before and after the scan; a beam of more than `largest` counts as no light. Returns the
     /// number of bins without light in the flat field.
-    fn correct(&self, values: &mut [f32], row: usize, progress: f32, largest: f32) -> u64 {
+    fn correct(&self, values: &mut [f32], row: usize, (projection, progress): (usize, f32), largest: f32) -> u64 {
         let at = row * self.width..(row + 1) * self.width;
         let (flat, dark) = (&self.flat[at.clone()], &self.dark[at.clone()]);
-        let flat2 = self.flat2.as_ref().map_or(flat, |f| &f[at]);
-        transmissions(values, flat, flat2, progress, dark, largest)
+        let flat2 = self.flat2.as_ref().map_or(flat, |f| &f[at.clone()]);
+        let weights = self.components.of(projection);
+        if weights.is_empty() {
+            return transmissions(values, flat, flat2, progress, dark, largest);
+        }
+        let mut beam = vec![0f32; values.len()];
+        mean_beam(&mut beam, flat, flat2, progress, dark);
+        for (image, weight) in self.components.images.chunks(self.flat.len()).zip(weights) {
+            add_component(&mut beam, &image[at.clone()], *weight);
+        }
+        divided(values, &beam, dark, largest)
     }
 
     /// Returns the transmission of one count, as computed by `correct`; `None` if the flat is not above the dark.
-    fn transmission(&self, count: f32, at: usize, progress: f32, largest: f32) -> Option<f32> {
+    fn transmission(&self, count: f32, at: usize, (projection, progress): (usize, f32), largest: f32) -> Option<f32> {
         let (first, dark) = (self.flat[at], self.dark[at]);
         let second = self.flat2.as_ref().map_or(first, |flat| flat[at]);
-        let beam = first + progress * (second - first) - dark;
+        let images = self.components.images.chunks(self.flat.len());
+        let beam = images
+            .zip(self.components.of(projection))
+            .fold(first + progress * (second - first) - dark, |beam, (image, weight)| beam + weight * image[at]);
         (beam > 0.0 && beam <= largest).then(|| (count - dark) / beam)
     }
-}
-
-// The following functions are also compiled for newer processors with wider vectors. Results are the same: rounding does
-// not change.
-
-/// Converts counts to transmissions, with the flat field at `progress` between `first` and `second`; returns the number
-/// of bins without light in the flat field.
-#[multiversion(targets("x86_64+avx2"))]
-fn transmissions(values: &mut [f32], first: &[f32], second: &[f32], progress: f32, dark: &[f32], largest: f32) -> u64 {
-    let mut dead = 0u32;
-    for (((value, &first), &second), &dark) in values.iter_mut().zip(first).zip(second).zip(dark) {
-        let beam = first + progress * (second - first) - dark;
-        let transmission = (*value - dark) / beam;
-        let lit = (beam > 0.0) & (beam <= largest);
-        dead += u32::from(!lit);
-        *value = if lit { transmission } else { 1.0 };
-    }
-    dead.into()
-}
-
-/// Reports whether the filter and back-projection carry a value; false for NaN.
-#[inline(always)]
-fn is_carried(value: f32, largest: f32) -> bool {
-    value.abs() <= largest
-}
-
-/// Replaces values that are not finite or have a magnitude above `largest` by `instead`; returns their number.
-#[multiversion(targets("x86_64+avx2"))]
-fn finite(values: &mut [f32], instead: f32, largest: f32) -> u64 {
-    let mut non_finite = 0u32;
-    for value in values {
-        let finite = is_carried(*value, largest);
-        non_finite += u32::from(!finite);
-        *value = if finite { *value } else { instead };
-    }
-    non_finite.into()
 }
 
 /// Returns the mean of finite values; 0 if there are none.
@@ -439,7 +457,8 @@ mod tests {
 
     fn fields(flat: &[f32], flat2: Option<&[f32]>, dark: &[f32]) -> Option<Fields> {
         let flat2 = flat2.map(<[f32]>::to_vec);
-        Some(Fields { width: flat.len(), flat: flat.to_vec(), flat2, dark: dark.to_vec() })
+        let components = BeamComponents::default();
+        Some(Fields { width: flat.len(), flat: flat.to_vec(), flat2, dark: dark.to_vec(), components })
     }
 
     /// Returns the corrected row of projection `projection` of `projections`, and the counts of replaced values.

@@ -87,7 +87,13 @@ fn logarithms(values: &mut [f32]) -> u64 {
     let mut non_positive = 0u32;
     for value in values {
         non_positive += u32::from(*value <= 0.0);
-        *value = -ln(if *value > SMALLEST_TRANSMISSION { *value } else { SMALLEST_TRANSMISSION });
+        *value = line_integral(*value);
     }
     non_positive.into()
+}
+
+/// Returns -log of a transmission.
+#[inline(always)]
+pub(super) fn line_integral(value: f32) -> f32 {
+    -ln(if value > SMALLEST_TRANSMISSION { value } else { SMALLEST_TRANSMISSION })
 }

@@ -7,8 +7,11 @@
 mod air;
 mod beam;
 mod counts;
+mod current;
 mod defects;
 mod distortion;
+mod double_flat;
+mod eigen;
 mod errors;
 mod fields;
 mod hardening;
@@ -20,11 +23,14 @@ mod resampling;
 mod step;
 pub mod stripes;
 mod tilt;
+mod transmissions;
 
 pub use air::Air;
 pub use beam::{BeamLevels, ranges};
 pub use counts::{ClampedCounts, Counts, Repairs};
 pub use distortion::{BeyondDetector, Distortion, DistortionForm, Undistorted};
+pub use double_flat::DoubleFlat;
+pub use eigen::EigenFlats;
 pub use fields::FieldCorrection;
 pub use hardening::BeamHardening;
 pub use logarithm::{Logarithm, SMALLEST_TRANSMISSION};
@@ -41,7 +47,7 @@ use crate::error::Result;
 use crate::kernel::StepTarget;
 use crate::operations::{ImageSteps, ProjectionState, RowBlocks, RowCorrection, RowCounts, SinogramShape};
 use crate::remark::Remark;
-use crate::source::Stacks;
+use crate::source::{BeamCurrents, CurrentSource, Stacks};
 use defects::Defects;
 use fields::progress;
 use phase::PaganinFilter;
@@ -87,9 +93,15 @@ steps! {
     outliers: Option<Outliers>,
     /// From counts to transmissions.
     fields: FieldCorrection,
+    /// The current of the storage ring in each projection.
+    #[serde(rename = "beam-current", default, skip_serializing_if = "Option::is_none")]
+    current: Option<CurrentSource>,
     /// Beam intensity changes between projections.
     #[serde(rename = "normalize-air")]
     air: Option<Air>,
+    /// What all projections have in common.
+    #[serde(rename = "double-flat", default, skip_serializing_if = "Option::is_none")]
+    double_flat: Option<DoubleFlat>,
     /// Distortion by the optics of the detector.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     distortion: Option<Distortion>,
@@ -153,7 +165,7 @@ impl Steps {
     fn left_for(&self, stacks: &Stacks) -> Steps {
         let Some(joined) = &stacks.joined else { return self.clone() };
         let logarithm = if self.logarithm.is_taken(joined.has_flats) { Logarithm::Always } else { Logarithm::Never };
-        Steps { outliers: None, fields: FieldCorrection::default(), logarithm, ..self.clone() }
+        Steps { outliers: None, fields: FieldCorrection::default(), current: None, logarithm, ..self.clone() }
     }
 
     /// Returns these steps without those on sinograms.
@@ -185,6 +197,8 @@ pub struct Scope<'a> {
     pub median: bool,
     /// Numbers of the projections, ascending.
     pub used: &'a [usize],
+    /// Rows of the detector that slices need, without those around them that steps need.
+    pub rows: &'a Range<usize>,
     /// True if complete projections are corrected at once, instead of [`Preparation::block`] rows.
     pub full_projections: bool,
 }
@@ -196,11 +210,15 @@ struct PreparedFor {
     minus_log: bool,
     images: bool,
     projections: usize,
+    /// The air by which components of the flats were found in projections, if they were.
+    air: Option<Air>,
 }
 
 /// [`Steps`] prepared for data of one size.
 pub struct Preparation {
     prepared_for: PreparedFor,
+    /// Projections and rows from which some steps were prepared; `None` if none was.
+    of_projections: Option<(Vec<usize>, Range<usize>)>,
     rows: RowSteps,
     /// Number of steps on rows up to each step of the list.
     up_to: Vec<usize>,
@@ -208,7 +226,7 @@ pub struct Preparation {
     block: Option<usize>,
     has_fields: bool,
     minus_log: bool,
-    /// Fingerprint of the files of the fields.
+    /// Fingerprint of the files of the fields, and of the currents.
     fingerprint: String,
     description: Vec<(&'static str, String)>,
     /// Largest count of the sample type, if there are flat fields.
@@ -248,12 +266,18 @@ impl Preparation {
         let most_rows = if scope.full_projections { height } else { block.unwrap_or(1) };
         let images = optics.places.is_some() || steps.tilt.is_some() || steps.phase.is_some();
         let Scope { median, used, .. } = scope;
-        let data = Data { stacks, optics: &optics, median, minus_log, images, projections: used.len(), most_rows };
-        let prepared_for = PreparedFor { median: data.median, minus_log, images, projections: data.projections };
+        // steps on images need the rows around others, in blocks
+        let needed = if images { 0..height } else { scope.rows.start.min(height)..scope.rows.end.min(height) };
+        let (projections, rows) = (used.len(), needed.clone());
+        let air = steps.air.filter(|_| steps.fields.eigen.is_some());
+        let data = Data { stacks, optics: &optics, median, minus_log, images, projections, used, air, rows, most_rows };
+        let prepared_for = PreparedFor { median: data.median, minus_log, images, projections: data.projections, air };
         let (mut rows, mut up_to, mut sinograms) = (RowSteps::default(), Vec::new(), Vec::new());
         if let Some((before, earlier)) = earlier.filter(|(_, earlier)| earlier.prepared_for == prepared_for) {
             let before = before.left_for(stacks);
-            up_to = earlier.up_to[..before.on_rows().in_common(steps).min(earlier.up_to.len())].to_vec();
+            let of_others = || steps.all().iter().position(|step| step.is_of_projections());
+            let alike = if earlier.serves(used, &needed) { None } else { of_others() }.unwrap_or(usize::MAX);
+            up_to = earlier.up_to[..before.on_rows().in_common(steps).min(earlier.up_to.len()).min(alike)].to_vec();
             rows = earlier.rows.first(up_to.last().copied().unwrap_or_default());
         }
         for step in steps.all().into_iter().skip(up_to.len()) {
@@ -265,18 +289,23 @@ impl Preparation {
             up_to.push(rows.count());
         }
         let fields = [&stacks.flats, &stacks.flats2, &stacks.darks].into_iter().flatten().filter(|_| has_fields);
+        let of_projections = steps.all().iter().any(|step| step.is_of_projections());
         Ok(Preparation {
             prepared_for,
+            of_projections: of_projections.then(|| (used.to_vec(), needed)),
             rows,
             up_to,
             sinograms,
             block,
             has_fields,
             minus_log,
-            fingerprint: fields.map(|stack| format!("{}: {}", stack.flag(), stack.fingerprint())).collect(),
+            fingerprint: fields
+                .map(|stack| format!("{}: {}", stack.flag(), stack.fingerprint()))
+                .chain(stacks.currents.as_ref().map(BeamCurrents::fingerprint))
+                .collect(),
             description: describe(steps, &data),
             // data without fields may be scaled to the range of their type
-            saturation: projections.sample().largest().filter(|_| has_fields),
+            saturation: stacks.data.sample().largest().filter(|_| has_fields),
             defects: Defects::new(scope.used, bins),
             bins,
             height,
@@ -288,13 +317,20 @@ impl Preparation {
     /// # Errors
     /// The errors of [`open`](Self::open).
     pub fn to_transmissions(steps: &Steps, stacks: &Stacks, scope: Scope) -> Result<Preparation> {
-        let (outliers, fields) = (steps.outliers.clone(), steps.fields);
+        let (outliers, fields, current) = (steps.outliers.clone(), steps.fields, steps.current);
         // a transmission that is missing is 1, as before -log
-        let steps = Steps { outliers, fields, logarithm: Logarithm::Always, ..Steps::default() };
+        let steps = Steps { outliers, fields, current, logarithm: Logarithm::Always, ..Steps::default() };
         let all = Preparation::open(&steps, stacks, scope)?;
-        let transmissions = steps.all().iter().position(|step| step.flag() == steps.fields.flag()).unwrap_or_default();
+        let transmissions = steps.all().iter().position(|step| step.flag() == steps.current.flag()).unwrap_or_default();
         let rows = all.rows.first(all.up_to[transmissions]);
         Ok(Preparation { rows, ..all })
+    }
+
+    /// Reports whether the steps are right for these projections and rows: some are prepared from them.
+    pub fn serves(&self, used: &[usize], rows: &Range<usize>) -> bool {
+        self.of_projections
+            .as_ref()
+            .is_none_or(|(of, all)| of == used && all.start <= rows.start && rows.end <= all.end)
     }
 
     /// Returns remarks to the user that are made before the data are corrected.
@@ -320,7 +356,7 @@ impl Preparation {
         self.minus_log
     }
 
-    /// Returns a text that identifies the files of the fields without reading them; empty without fields.
+    /// Returns a text that identifies the files of the fields without reading them, and the currents; empty without both.
     pub fn fingerprint(&self) -> &str {
         &self.fingerprint
     }

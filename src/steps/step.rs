@@ -1,5 +1,6 @@
 //! Interface of a step before the filter.
 
+use super::air::Air;
 use super::errors::StepFlagError;
 use super::optics::Optics;
 use super::{Counts, Repairs};
@@ -55,6 +56,11 @@ pub trait Step {
         false
     }
 
+    /// Reports whether the step is prepared from the rows that are needed of all projections that are used.
+    fn is_of_projections(&self) -> bool {
+        false
+    }
+
     /// Prepares the step for the data, if there is anything to do; `before` are the steps that are applied first.
     ///
     /// # Errors
@@ -74,8 +80,21 @@ pub struct Data<'a> {
     pub images: bool,
     /// Number of projections that are used.
     pub projections: usize,
+    /// Numbers of the projections that are used, ascending.
+    pub used: &'a [usize],
+    /// The part of projections that is air, if the user has said it.
+    pub air: Option<Air>,
+    /// Rows of projections that are needed after the steps up to transmissions.
+    pub rows: Range<usize>,
     /// Largest number of rows of a projection that are corrected at once.
     pub most_rows: usize,
+}
+
+impl Data<'_> {
+    /// Reports whether counts were divided by flat fields, also where this was done before parts were joined.
+    pub fn has_flats(&self) -> bool {
+        self.stacks.flats.is_some() || self.stacks.joined.as_ref().is_some_and(|joined| joined.has_flats)
+    }
 }
 
 /// A prepared step, by the data that it works on.

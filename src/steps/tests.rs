@@ -49,9 +49,14 @@ fn stacks(directory: &Path) -> Stacks {
     Stacks { flats: field("flats", 1100.0), darks: field("darks", 50.0), ..Stacks::of(scan(directory)) }
 }
 
+/// All rows of some projections.
+fn scope(used: &[usize], full_projections: bool) -> Scope<'_> {
+    Scope { median: false, used, rows: &(0..ROWS), full_projections }
+}
+
 fn preparation(stacks: &Stacks, steps: &Steps, full_projections: bool) -> Preparation {
     let used: Vec<usize> = (0..COUNT).collect();
-    Preparation::open(steps, stacks, Scope { median: false, used: &used, full_projections }).unwrap()
+    Preparation::open(steps, stacks, scope(&used, full_projections)).unwrap()
 }
 
 fn steps() -> Steps {
@@ -60,7 +65,7 @@ fn steps() -> Steps {
         air: Some(Air::Region(Roi { x: 2, y: 5, width: 10, height: 60 })),
         tilt: Some(Tilt { degrees: 1.2 }),
         phase: Some(Paganin { length: 1.5, unsharp: None }),
-        fields: FieldCorrection { dark_scale: Some(2.0) },
+        fields: FieldCorrection { dark_scale: Some(2.0), eigen: None },
         ..Default::default()
     }
 }
@@ -129,7 +134,7 @@ fn what_steps_have_in_common_is_prepared_once() {
     let directory = tempfile::tempdir().unwrap();
     let stacks = stacks(directory.path());
     let used: Vec<usize> = (0..COUNT).collect();
-    let scope = Scope { median: false, used: &used, full_projections: true };
+    let scope = scope(&used, true);
     let other = Steps { phase: Some(Paganin { length: 3.0, unsharp: None }), ..steps() };
     let [first, anew] = [steps(), other.clone()].map(|steps| Preparation::open(&steps, &stacks, scope).unwrap());
     std::fs::write(directory.path().join("flats/f_0.tif"), "not read again").unwrap();
@@ -287,7 +292,7 @@ fn pixels_that_no_detector_saw_are_counted() {
     let mut stacks = stacks(directory.path());
     let steps = |beyond| Steps { distortion: distortion(beyond), ..undistorted(None) };
     let used: Vec<usize> = (0..COUNT).collect();
-    let scope = Scope { median: false, used: &used, full_projections: true };
+    let scope = scope(&used, true);
     // by 3 % farther from the middle
     stacks.distortion = Some(DistortionMap::radial([29.5, 44.5], vec![1.03]));
     let outside = |i: usize| {
@@ -306,4 +311,165 @@ fn pixels_that_no_detector_saw_are_counted() {
     stacks.distortion = Some(DistortionMap::of_positions([2, 2], [vec![0.0; 4], vec![0.0; 4]]));
     let said = Preparation::open(&steps(BeyondDetector::Repeat), &stacks, scope).err().unwrap().to_string();
     assert!(said.contains("2x2 pixels") && said.contains("60x90"), "{said}");
+}
+
+/// What is divided by, from the definition: a Gaussian in two dimensions over the detector and its mirror images.
+fn common(transmissions: &[Vec<f64>], sigma: Option<f64>) -> Vec<f64> {
+    let mean = |of: &dyn Fn(f64) -> f64| -> Vec<f64> {
+        let pixel = |i: usize| transmissions.iter().map(|page| of(page[i])).sum::<f64>() / transmissions.len() as f64;
+        (0..ROWS * BINS).map(pixel).collect()
+    };
+    let Some(sigma) = sigma else { return mean(&|value| value) };
+    let lines = mean(&|value| -value.max(1e-6).ln());
+    let reach = (4.0 * sigma + 0.5).floor() as i64;
+    let within = |at: i64, count: usize| {
+        let (mut at, last) = (at, count as i64 - 1);
+        while !(0..=last).contains(&at) {
+            at = if at < 0 { -1 - at } else { 2 * last + 1 - at };
+        }
+        at as usize
+    };
+    let gaussian = |i: i64, j: i64| (-((i * i + j * j) as f64) / (2.0 * sigma * sigma)).exp();
+    let smooth = |at: usize| {
+        let (row, bin) = ((at / BINS) as i64, (at % BINS) as i64);
+        let (mut sum, mut weights) = (0.0, 0.0);
+        for (i, j) in (-reach..=reach).flat_map(|i| (-reach..=reach).map(move |j| (i, j))) {
+            sum += gaussian(i, j) * lines[within(row + i, ROWS) * BINS + within(bin + j, BINS)];
+            weights += gaussian(i, j);
+        }
+        sum / weights
+    };
+    (0..ROWS * BINS).map(|at| (-(lines[at] - smooth(at))).exp()).collect()
+}
+
+/// Transmissions without noise in the fields; of the others only the definition is known.
+fn transmissions(stacks: &Stacks, used: &[usize]) -> Vec<Vec<f64>> {
+    let page = |&p: &usize| {
+        let mut values = vec![0f32; ROWS * BINS];
+        stacks.data.read_rows(p, 0..ROWS, &mut values).unwrap();
+        values.iter().map(|count| (f64::from(*count) - 50.0) / (1100.0 - 50.0)).collect()
+    };
+    used.iter().map(page).collect()
+}
+
+#[test]
+fn transmissions_are_divided_by_what_projections_have_in_common() {
+    let directory = tempfile::tempdir().unwrap();
+    let stacks = stacks(directory.path());
+    let steps = |double_flat| Steps { double_flat, logarithm: Logarithm::Never, ..Steps::default() };
+    // the last Gaussian is wider than the detector
+    for (double_flat, sigma) in [
+        (DoubleFlat::Mean, None),
+        (DoubleFlat::HighPass(0.7), Some(0.7)),
+        (DoubleFlat::HighPass(2.3), Some(2.3)),
+        (DoubleFlat::HighPass(25.0), Some(25.0)),
+    ] {
+        for used in [&[0, 1, 2][..], &[0, 2]] {
+            let wide = sigma.is_some_and(|sigma| sigma > 20.0);
+            if wide && used.len() < COUNT {
+                continue;
+            }
+            let all = transmissions(&stacks, used);
+            let by = common(&all, sigma);
+            let open = |rows: &Range<usize>| {
+                let scope = Scope { rows, ..scope(used, true) };
+                Preparation::open(&steps(Some(double_flat)), &stacks, scope).unwrap()
+            };
+            let (prepared, some) = (open(&(0..ROWS)), open(&(20..31)));
+            for (page, &p) in all.iter().zip(used) {
+                let (values, counts) = whole(&stacks.data, &prepared, p);
+                for (at, got) in values.iter().enumerate() {
+                    let want = page[at] / by[at];
+                    let off = (f64::from(*got) - want).abs() / want.abs().max(1.0);
+                    assert!(off < 3e-6, "{double_flat}, {used:?}: {got} and {want} at {},{}", at % BINS, at / BINS);
+                }
+                assert_eq!(counts.clamped.total(), 0);
+                // no bit depends on the rows that are needed
+                let (found, _) = whole(&stacks.data, &some, p);
+                assert_eq!(found[20 * BINS..31 * BINS], values[20 * BINS..31 * BINS]);
+            }
+        }
+    }
+}
+
+#[test]
+fn what_is_measured_of_some_projections_does_not_serve_others() {
+    let directory = tempfile::tempdir().unwrap();
+    let stacks = stacks(directory.path());
+    let steps = Steps { double_flat: Some(DoubleFlat::Mean), ..Steps::default() };
+    let open = |used: &[usize], rows: &Range<usize>| {
+        Preparation::open(&steps, &stacks, Scope { rows, ..scope(used, false) }).unwrap()
+    };
+    let first = open(&[0, 1], &(10..40));
+    assert!(first.serves(&[0, 1], &(12..40)) && !first.serves(&[0, 2], &(12..40)));
+    assert!(!first.serves(&[0, 1], &(9..40)) && !first.serves(&[0, 1], &(10..41)));
+    for (used, rows) in [(&[0, 1][..], 10..40), (&[0, 2], 10..40), (&[0, 1], 0..ROWS)] {
+        let scope = Scope { rows: &rows, ..scope(used, false) };
+        let like = Preparation::like(Some((&steps, &first)), &steps, &stacks, scope).unwrap();
+        let anew = open(used, &rows);
+        let [like, anew] = [like, anew].map(|preparation| whole(&stacks.data, &preparation, used[1]));
+        assert_eq!(like, anew, "{used:?}, {rows:?}");
+    }
+    // without the step, all projections are served
+    assert!(preparation(&stacks, &Steps::default(), false).serves(&[2], &(0..1)));
+}
+
+#[test]
+fn pixels_without_light_are_not_divided() {
+    let directory = tempfile::tempdir().unwrap();
+    let dark = |level: f32| {
+        let mut page = vec![level; ROWS * BINS];
+        page[7] = 0.0;
+        page[8] = -1.0;
+        page[9] = f32::NAN;
+        page
+    };
+    let stacks = Stacks::of(write(directory.path(), "projections", &[dark(0.5), dark(1.0), dark(1.5)]));
+    let steps = |logarithm| Steps { double_flat: Some(DoubleFlat::Mean), logarithm, ..Steps::default() };
+    let (values, _) = whole(&stacks.data, &preparation(&stacks, &steps(Logarithm::Always), true), 0);
+    assert!((f64::from(values[0]) - 2f64.ln()).abs() < 1e-6, "{}", values[0]);
+    assert!(values[7] == values[8] && (values[7] - 13.8155).abs() < 1e-3 && values[9] == 0.0, "{:?}", &values[..10]);
+    let said = Preparation::open(&steps(Logarithm::Never), &stacks, scope(&[0], true)).err().unwrap().to_string();
+    assert!(said.contains("--double-flat: divides transmissions"), "{said}");
+}
+
+#[test]
+fn currents_scale_projections() {
+    let directory = tempfile::tempdir().unwrap();
+    let plain = stacks(directory.path());
+    let flats2 = write(directory.path(), "flats2", &[vec![900.0; ROWS * BINS]]);
+    let steps = |current| Steps { current, logarithm: Logarithm::Never, ..Steps::default() };
+    let currents = BeamCurrents {
+        projections: vec![180.0, 150.0, 160.0],
+        flats: Some(200.0),
+        flats2: Some(140.0),
+        title: "--beam-current c.txt".into(),
+        file: None,
+    };
+    let mut stacks = Stacks { currents: Some(currents.clone()), ..plain };
+    for (flats2, of_flats) in [(None, [200.0; 3]), (Some(flats2), [200.0, 170.0, 140.0])] {
+        stacks.flats2 = flats2;
+        let [before, scaled] =
+            [None, Some(CurrentSource::File)].map(|current| preparation(&stacks, &steps(current), true));
+        for p in 0..COUNT {
+            let factor = of_flats[p] / currents.projections[p];
+            let (values, counts) = whole(&stacks.data, &scaled, p);
+            for (got, before) in values.iter().zip(whole(&stacks.data, &before, p).0) {
+                let want = f64::from(before) * factor;
+                assert!((f64::from(*got) - want).abs() < 3e-7 * want.abs(), "{p}: {got} and {want}");
+            }
+            assert_eq!(counts.clamped.total(), 0);
+        }
+    }
+    // relative to the mean of the projections, without those that have no current
+    let of_projections = BeamCurrents { flats: None, flats2: None, projections: vec![180.0, 0.0, 160.0], ..currents };
+    stacks.currents = Some(of_projections);
+    let open = |used: &[usize]| Preparation::open(&steps(Some(CurrentSource::File)), &stacks, scope(used, true));
+    let said = open(&[0, 1]).err().unwrap().to_string();
+    assert!(said.contains("--beam-current c.txt: the current of projection 1 is 0"), "{said}");
+    let prepared = open(&[0, 2]).unwrap();
+    assert!(prepared.remarks()[0].text().contains("the mean of their own currents, 170"), "{:?}", prepared.remarks());
+    let before = preparation(&stacks, &steps(None), true);
+    let [scaled, before] = [prepared, before].map(|prepared| f64::from(whole(&stacks.data, &prepared, 2).0[5]));
+    assert!((scaled / before - 170.0 / 160.0).abs() < 1e-6, "{scaled} and {before}");
 }

@@ -13,25 +13,25 @@ use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use serde_json::Value;
 
-const BINS: usize = 77;
-const HEIGHT: usize = 9;
+pub const BINS: usize = 77;
+pub const HEIGHT: usize = 9;
 const PROJECTIONS: usize = 13;
 /// Rows of the detector, in chunks that do not begin at 0.
-const ROWS: [usize; 5] = [2, 3, 4, 6, 8];
+pub const ROWS: [usize; 5] = [2, 3, 4, 6, 8];
 const LARGEST: f64 = 250.0;
 /// Signed samples are counts without it.
 pub const OFFSET: f64 = 125.0;
 
 /// Counts `[projection][row of the detector][bin]`, fields `[row][bin]`: a beam, bins without light, counts below the dark
 /// level, saturated ones.
-struct Scan {
-    counts: Vec<f64>,
-    flat: Vec<f32>,
-    flat2: Vec<f32>,
-    dark: Vec<f32>,
+pub struct Scan {
+    pub counts: Vec<f64>,
+    pub flat: Vec<f32>,
+    pub flat2: Vec<f32>,
+    pub dark: Vec<f32>,
 }
 
-fn scan() -> Scan {
+pub fn scan() -> Scan {
     let mut rng = ChaCha8Rng::seed_from_u64(5);
     let mut field =
         |low: f32, high: f32| -> Vec<f32> { (0..HEIGHT * BINS).map(|_| rng.random_range(low..high)).collect() };
@@ -81,16 +81,16 @@ fn level(p: usize) -> f32 {
 }
 
 /// What should come out of a row: line integrals, and {dead, not finite, without logarithm, saturated} with the bins.
-struct Wanted {
-    line: Vec<f64>,
-    counts: [u32; 4],
+pub struct Wanted {
+    pub line: Vec<f64>,
+    pub counts: [u32; 4],
     replaced: Vec<usize>,
     /// Mean of the transmissions before air, each limited to 4 either way.
     level: f64,
 }
 
 /// From the definition, in f64.
-fn wanted(scan: &Scan, p: usize, row: usize, offset: f64, air: AirCorrection, minus_log: bool) -> Wanted {
+pub fn wanted(scan: &Scan, p: usize, row: usize, offset: f64, air: AirCorrection, minus_log: bool) -> Wanted {
     let share = p as f64 / (PROJECTIONS - 1) as f64;
     let mut found = Wanted { line: Vec::new(), counts: [0; 4], replaced: Vec::new(), level: 0.0 };
     for bin in 0..BINS {
@@ -132,7 +132,7 @@ fn wanted(scan: &Scan, p: usize, row: usize, offset: f64, air: AirCorrection, mi
 }
 
 /// Rows of all projections, in all of which replaced values are counted.
-fn batch(rows: &[usize], place: usize, projections: usize) -> DetectorBatch {
+pub fn batch(rows: &[usize], place: usize, projections: usize) -> DetectorBatch {
     DetectorBatch { rows: rows.to_vec(), counted: 0..rows.len(), place, projections: 0..projections }
 }
 
@@ -151,7 +151,7 @@ fn correct(
         watched: number % 2 == 0,
     };
     let correction = RowCorrection {
-        fields: Some(FieldImages { flat: &scan.flat, flat2: Some(&scan.flat2), dark: &scan.dark }),
+        fields: Some(FieldImages { flat: &scan.flat, flat2: Some(&scan.flat2), dark: &scan.dark, components: &[] }),
         saturation: Some(if negative(samples.sample) { (LARGEST - OFFSET) as f32 } else { LARGEST as f32 }),
         air,
         after: if minus_log { vec![&LineIntegrals] } else { Vec::new() },
@@ -191,7 +191,7 @@ pub fn negative(sample: SampleType) -> bool {
     matches!(sample, SampleType::I8 | SampleType::I16 | SampleType::I32)
 }
 
-fn session() -> Session {
+pub fn session() -> Session {
     Session::open(&enumerate().unwrap()[0]).unwrap()
 }
 
@@ -264,7 +264,7 @@ fn what_does_not_fit_is_refused() {
     let (session, scan) = (session(), scan());
     let state = ProjectionState { number: 0, progress: 0.0, level: 1.0, watched: false };
     let correction = RowCorrection {
-        fields: Some(FieldImages { flat: &scan.flat, flat2: None, dark: &scan.dark }),
+        fields: Some(FieldImages { flat: &scan.flat, flat2: None, dark: &scan.dark, components: &[] }),
         after: vec![&LineIntegrals],
         ..RowCorrection::nothing(BINS, HEIGHT, vec![state])
     };
@@ -291,7 +291,7 @@ fn what_does_not_fit_is_refused() {
     assert!(new(&RowCorrection { bins: BINS - 1, ..correction.clone() }, samples).is_err(), "rows of other bins");
     let twice = vec![&LineIntegrals as &dyn RowOperation; 2];
     assert!(new(&RowCorrection { after: twice, ..correction.clone() }, samples).is_err(), "-log of line integrals");
-    let fields = Some(FieldImages { flat: &scan.flat, flat2: None, dark: &scan.dark[1..] });
+    let fields = Some(FieldImages { flat: &scan.flat, flat2: None, dark: &scan.dark[1..], components: &[] });
     assert!(new(&RowCorrection { fields, ..correction }, samples).is_err(), "fields of two sizes");
 }
 
@@ -382,6 +382,10 @@ fn runs_do_not_depend_on_who_corrects() {
         "--projections planted --minus-log --exclude 7,9".to_owned(),
         format!("{fields} --stripes sorting:size=5,titarenko --slices-per-pass 4"),
         format!("{fields} --remove-outliers 3,150,both --slices-per-pass 4"),
+        format!("{fields} --eigen-flats 0 --rows 2..9"),
+        format!("{fields} --double-flat --rows 2..9 --slices-per-pass 2"),
+        format!("{fields} --double-flat 2.5 --normalize-air 6,4 --no-minus-log"),
+        format!("{fields} --double-flat 1.5 --tilt 1.5 --binning 2 --slices-per-pass 4"),
         format!("{fields} --beam-hardening 0.05,-0.004 --rows 2..9 --slices-per-pass 2"),
         format!("{fields} --beam-hardening=-0.1,0.02 --tilt 1.5 --stripes mean --slices-per-pass 4"),
         format!("{fields} --remove-outliers 5,400 --rows 1..10:3 --normalize-air 6,4"),

@@ -277,6 +277,9 @@ fn the_host_does_the_same() {
         minus_log: false,
         images: false,
         projections: 4,
+        used: &[0, 1, 2, 3],
+        air: None,
+        rows: 0..height,
         most_rows: height,
     };
     let detector = detector(bins, height, 2);

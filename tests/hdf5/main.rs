@@ -5,6 +5,7 @@
 mod support;
 
 mod chunks;
+mod currents;
 mod damaged;
 mod examples;
 mod joined;

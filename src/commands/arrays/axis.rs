@@ -38,7 +38,7 @@ pub fn array_axis(flags: &[ArrayFlag], scan: MemoryScan) -> Result<ArrayAxis> {
     let reporter = Reporter::of(&Messages { verbosity: -1, ..Messages::default() })?;
     remarks.into_iter().for_each(|remark| reporter.remark(remark));
     let (stacks, shifts) = scan.stacks(job.recipe.input.binning)?;
-    let stacks = stacks.with_distortion(&job.execution.files.stacks)?;
+    let stacks = stacks.with_files(&job.execution.files.stacks)?;
     let source = Source::of(&job, stacks, [shifts, None], &reporter)?;
     let Aligned { search, tilt, .. } = Aligned::of(job, source, query, &reporter)?;
     let Some(&estimate) = search.found.first() else {

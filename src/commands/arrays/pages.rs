@@ -33,7 +33,7 @@ impl ArrayPages {
         messages.verbosity = -1;
         let reporter = Reporter::of(&messages)?;
         let (stacks, _) = scan.stacks(job.recipe.input.binning)?;
-        let stacks = stacks.with_distortion(&job.execution.files.stacks)?;
+        let stacks = stacks.with_files(&job.execution.files.stacks)?;
         Ok(ArrayPages { scan: CorrectedScan::open(job, stacks, remarks, &reporter)?, reporter })
     }
 

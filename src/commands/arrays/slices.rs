@@ -42,7 +42,7 @@ impl ArraySlices {
         let reporter = Reporter::of(&job.execution.messages)?;
         remarks.into_iter().for_each(|remark| reporter.remark(remark));
         let (stacks, shifts) = scan.stacks(job.recipe.input.binning)?;
-        let stacks = stacks.with_distortion(&job.execution.files.stacks)?;
+        let stacks = stacks.with_files(&job.execution.files.stacks)?;
         let weights = projection_weights(&job, &AtomicBool::new(false))?;
         let source = Source::of(&job, stacks, [shifts, weights], &reporter)?;
         let (job, source, axis) = with_axis(job, source, &reporter, drop)?;

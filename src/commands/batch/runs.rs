@@ -24,7 +24,8 @@ const INPUTS: [&str; 4] = ["hdf5", "projections", "sinograms", "raw"];
 /// Flags in which the name of a scan may stand: those of files that are written, each of which must be another one for
 /// every scan, and the others.
 const WRITTEN: [&str; 5] = ["output", "report", "preview", "histogram", "sections"];
-const NAMED: [&str; 8] = ["log", "flats", "flats2", "darks", "angles", "center-shifts", "weights", "distortion"];
+const NAMED: [&str; 9] =
+    ["log", "flats", "flats2", "darks", "angles", "center-shifts", "weights", "distortion", "beam-current"];
 
 /// Flags without an effect on the slices, with which a scan remains the same.
 const OF_A_JOB: [&str; 8] =

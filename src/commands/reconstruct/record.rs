@@ -17,7 +17,7 @@ use crate::remark::Doubt;
 use crate::report::Reporter;
 use crate::resolution::Resolution;
 use crate::sink::{OutputLock, ScanMetadata, SliceStamp, Target};
-use crate::source::{FileNames, JoinedPart, PART, absolute_spec, distortion_files};
+use crate::source::{CurrentSource, FileNames, JoinedPart, PART, absolute_spec, distortion_files};
 use crate::steps::ClampedCounts;
 use crate::units::Length;
 use rustix::system::uname;
@@ -532,6 +532,10 @@ fn repeatable(flags: &ReconstructArgs, job: &Job, center: f64) -> Result<Reconst
         let words = files.chain(repeat.then(|| Ok("repeat".to_owned()))).collect::<Result<Vec<_>>>()?;
         Ok::<_, Error>(Text(words.join(",")))
     });
+    let beam_current = match (&args.steps.beam_current, job.recipe.steps.current) {
+        (Some(text), Some(CurrentSource::File)) => spec(&Some(text.0.clone()))?.map(Text),
+        (text, _) => text.clone(),
+    };
     let of_file = job.execution.files.weights.is_some();
     Ok(ReconstructArgs {
         input: InputArgs {
@@ -555,6 +559,7 @@ fn repeatable(flags: &ReconstructArgs, job: &Job, center: f64) -> Result<Reconst
         output: spec(&args.output)?,
         center: Some(Text(format!("{center:?}"))),
         steps: StepArgs {
+            beam_current,
             distortion: distortion.transpose()?,
             tilt: job.recipe.steps.tilt.map(|tilt| Text(format!("{:?}", tilt.degrees))),
             ..args.steps

@@ -10,7 +10,7 @@ use toml::Table;
 pub(super) const MOST: usize = 400;
 
 /// Flags that can be varied: those that change a slice of the same data, but not its size.
-const VARIABLE: [&str; 41] = [
+const VARIABLE: [&str; 43] = [
     "center",
     "tilt",
     "center-shifts",
@@ -26,7 +26,9 @@ const VARIABLE: [&str; 41] = [
     "minus-log",
     "no-minus-log",
     "dark-scale",
+    "eigen-flats",
     "normalize-air",
+    "double-flat",
     "beam-hardening",
     "remove-outliers",
     "stripes",

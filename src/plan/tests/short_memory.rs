@@ -1,6 +1,7 @@
 //! Plans for devices with little memory.
 
 use super::*;
+use crate::operations::DetectorImages;
 
 #[test]
 fn the_host_keeps_blocks_rather_than_that_passes_are_smaller() {
@@ -50,7 +51,8 @@ fn of_h200(device_memory: &str, outliers: bool, images: ImageSteps, change: fn(&
     let halo = usize::from(outliers) + blocks.map_or(0, |blocks| blocks.halo());
     let sample = crate::source::SampleType::U16;
     let stored = StoredRows::unbinned(StoredSamples { sample, ..StoredSamples::F32 }, 2048);
-    scan.samples = SampleShape { stored, height: 2048, flats: 1, halo, blocks, correctable: true, whole_frames: false };
+    let held = DetectorImages { flats: 1, ..Default::default() };
+    scan.samples = SampleShape { stored, height: 2048, held, halo, blocks, correctable: true, whole_frames: false };
     let plan = planned(&job, &scan, &choice, &facts, 64 << 30, nothing(&known())).unwrap();
     assert!(sum(&plan.device_bytes) <= job.execution.device_memory.unwrap());
     plan

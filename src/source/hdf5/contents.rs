@@ -16,6 +16,9 @@ pub struct Hdf5Input {
     pub angles: Option<String>,
     /// List of the kinds of all frames, as NXtomo's `image_key`.
     pub keys: Option<String>,
+    /// List of the currents of the storage ring, if it is read.
+    #[serde(default)]
+    pub currents: Option<String>,
 }
 
 /// Contents of an HDF5 file.

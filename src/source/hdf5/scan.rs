@@ -11,7 +11,7 @@ use super::volume::{Selection, Volume};
 use super::{Hdf5Angles, Hdf5Contents, Hdf5Frames, Hdf5Input, Hdf5Scan};
 use crate::error::{BoxedError, Error, Result, messages};
 use crate::source::files::bad;
-use crate::source::{ScanMeasures, Stack, Stacks};
+use crate::source::{BeamCurrents, FrameRoles, ScanMeasures, Stack, Stacks};
 use crate::visible::Shown;
 use hdf5_metno as hdf5;
 use std::path::Path;
@@ -34,6 +34,8 @@ messages! {
         InfiniteAngle { name: String, projection: usize, angle: f64 } =>
             "{name}: the angle of projection {projection} is {angle}, not a finite number";
             "give --angles or --overall-angle",
+        NoCurrents { name: String, lists: String } =>
+            "--beam-current {name}: there is neither such a dataset nor such a file"; "choose one of {lists}",
         KeyCount { name: String, keys: usize, data: String, frames: usize } =>
             "{name} has {keys} keys, but {data} has {frames} frames";
             "write the file again, or name other keys with --hdf5-keys",
@@ -106,6 +108,10 @@ struct ScanParts {
     angles: Option<Angles>,
     pixel_size: Option<String>,
     measures: ScanMeasures,
+    /// What the frames are, if the file says it.
+    roles: Option<FrameRoles>,
+    /// Path and contents of the list of currents.
+    currents: Option<(String, Vec<f64>)>,
     notes: Vec<String>,
 }
 
@@ -125,6 +131,8 @@ fn read(input: &Hdf5Input, file: &hdf5::File, layout: &Layout, angles: bool, mem
         roles.darks.clear();
     }
     notes.extend(roles.notes(layout));
+    let currents = input.currents.as_deref().map(|name| currents(file, name, &data, &roles)).transpose()?;
+    let of_frames = layout.keys.as_ref().map(|_| roles.of_frames(data.frames()));
     let part =
         |frames: &[usize]| (!frames.is_empty()).then(|| Selection { volume: data.clone(), frames: frames.to_vec() });
     let mut field = |dataset: &Option<String>, frames: &[usize], flag: &str| -> Hdf5Result<Option<Selection>> {
@@ -157,7 +165,7 @@ fn read(input: &Hdf5Input, file: &hdf5::File, layout: &Layout, angles: bool, mem
     let pixel_size = layout.pixel_size.as_deref().and_then(|name| length_of(file, name));
     let projections = Selection { volume: data, frames: roles.projections };
     let measures = measures_of(file, layout);
-    Ok(ScanParts { projections, flats, flats2, darks, angles, pixel_size, measures, notes })
+    Ok(ScanParts { projections, flats, flats2, darks, angles, pixel_size, measures, roles: of_frames, currents, notes })
 }
 
 fn stacks(scan: ScanParts) -> Result<Stacks> {
@@ -166,19 +174,32 @@ fn stacks(scan: ScanParts) -> Result<Stacks> {
         notes.push(format!("the file gives a pixel size of {size}; values are per pixel unless --pixel-size is given"));
     }
     let field = |part: Option<Selection>, flag: &str| part.map(|part| part.stack(flag, Vec::new())).transpose();
-    Ok(Stacks {
-        data: scan.projections.stack("--hdf5", notes)?,
+    let stacks = Stacks {
         flats: field(scan.flats, "--hdf5 flats")?,
         flats2: field(scan.flats2, "--hdf5 flats (after)")?,
         darks: field(scan.darks, "--hdf5 darks")?,
         angles: scan.angles.map(|angles| angles.degrees),
-        shifts: None,
-        log: None,
-        distortion: None,
+        roles: scan.roles,
         measures: scan.measures,
         held: 0,
-        joined: None,
-    })
+        ..Stacks::of(scan.projections.stack("--hdf5", notes)?)
+    };
+    let currents = scan.currents.map(|(name, list)| {
+        BeamCurrents::of(&list, stacks.roles.as_ref(), stacks.frame_counts(), format!("--beam-current {name}"))
+    });
+    Ok(Stacks { currents: currents.transpose()?, ..stacks })
+}
+
+/// Reads a list of currents, and its path.
+fn currents(file: &hdf5::File, name: &str, data: &Volume, roles: &Roles) -> Hdf5Result<(String, Vec<f64>)> {
+    let path = format!("/{}", name.trim_matches('/'));
+    if !links::exists(file, &path) {
+        let counts = [data.frames(), roles.projections.len()];
+        let lists = super::layout::lists(file, |count| counts.contains(&count)).join(", ");
+        return Err(Hdf5ScanError::NoCurrents { name: name.to_owned(), lists }.into());
+    }
+    let list = text::numbers(file, &path)?;
+    Ok((path, list))
 }
 
 /// Roles of the frames of a dataset.
@@ -247,6 +268,13 @@ impl Roles {
             notes.push(format!("{} flat fields between projections are left out", self.between));
         }
         notes
+    }
+
+    /// Returns the roles of `count` frames.
+    fn of_frames(&self, count: usize) -> FrameRoles {
+        let Roles { projections, flats, flats2, returns, .. } = self;
+        let [projections, returns, flats, flats2] = [projections, returns, flats, flats2].map(Clone::clone);
+        FrameRoles { count, projections, returns, flats, flats2 }
     }
 
     /// Returns the values for the projections from a list with one value for each projection, or one for each frame.

@@ -12,7 +12,7 @@ use crate::recipe::{Recipe, Scaling};
 use crate::sink::Dtype;
 use crate::source::{FieldMode, RawVolume, absolute_spec, list_file};
 use crate::spectrum::Filter;
-use crate::steps::{Air, Stripes};
+use crate::steps::{Air, EigenFlats, Stripes};
 use std::path::{Component, Path};
 
 /// Publications of the methods that a run may use.
@@ -20,6 +20,7 @@ const BACK_PROJECTION: &str = "S. Chilingaryan, E. Ametova, A. Kopmann, A. Miron
     efficient back projection for parallel geometries, Journal of Real-Time Image Processing (2019), \
     doi:10.1007/s11554-019-00883-w";
 const PHASE: &str = "D. Paganin and others, Journal of Microscopy 206 (2002) 33";
+const EIGEN: &str = "V. Van Nieuwenhove and others, Optics Express 23 (2015) 27975";
 const STRIPES: &str = "N. T. Vo, R. C. Atwood, M. Drakopoulos, Optics Express 26 (2018) 28396";
 const WAVELET: &str = "B. Muench and others, Optics Express 17 (2009) 8567";
 const TITARENKO: &str = "S. Titarenko and others, Applied Mathematics Letters 23 (2010) 1489";
@@ -111,7 +112,9 @@ impl<'a> Account<'a> {
         row("Binning", (input.binning > 1).then(|| format!("{0} x {0} pixels of the detector", input.binning)));
         row("Outliers", steps.outliers.as_ref().map(|outliers| format!("replaced, {outliers}")));
         row("Fields", self.scan.fields.map(|fields| self.fields_in_a_row(fields)));
+        row("Beam current", steps.current.map(|_| "projections scaled by that of the storage ring".to_owned()));
         row("Air", steps.air.as_ref().map(|air| format!("divided by the air, {air}")));
+        row("Double flat", steps.double_flat.map(|double_flat| format!("divided by {}", double_flat.in_words())));
         row("Distortion", steps.distortion.map(|distortion| format!("corrected by {}", distortion.form.in_words())));
         row("Tilt", steps.tilt.as_ref().map(|tilt| format!("{} degrees", brief(tilt.degrees))));
         row("Inclination", self.recipe.scan.lamino_angle.map(|angle| format!("{angle} degrees")));
@@ -136,7 +139,8 @@ impl<'a> Account<'a> {
         }
         let after = if flats2 > 0 { format!(" before and {flats2} after the scan") } else { String::new() };
         let mode = self.recipe.input.field_mode;
-        format!("{flats} flats{after}, {darks} darks, {mode} of each")
+        let eigen = self.recipe.steps.fields.eigen.map(|count| format!(", eigen flats: {count}")).unwrap_or_default();
+        format!("{flats} flats{after}, {darks} darks, {mode} of each{eigen}")
     }
 
     /// Reports whether -log was taken; `None` if the record does not say it.
@@ -199,6 +203,10 @@ impl<'a> Account<'a> {
             ));
         }
         said.extend(self.scan.fields.and_then(|fields| self.field_correction(fields)));
+        said.extend(self.eigen_flats(cited));
+        if steps.current.is_some() {
+            said.push("Projections were scaled by the current of the storage ring.".into());
+        }
         match &steps.air {
             Some(Air::Sides(left, right)) => said.push(format!(
                 "Each row was divided by a straight line through the means of its first {left} and last {right} bins."
@@ -207,6 +215,9 @@ impl<'a> Account<'a> {
                 "Each projection was divided by its mean over the region {region} (x, y, width, height)."
             )),
             None => {}
+        }
+        if let Some(double_flat) = steps.double_flat {
+            said.push(format!("Transmissions were divided by {}.", double_flat.in_words()));
         }
         said.extend(steps.distortion.map(|distortion| distortion.form.sentence()));
         if let Some(tilt) = &steps.tilt {
@@ -246,6 +257,21 @@ impl<'a> Account<'a> {
             ),
         };
         (flats > 0).then(|| format!("Projections were divided by {flat}{dark}."))
+    }
+
+    fn eigen_flats(&self, cited: &mut Citations) -> Option<String> {
+        let steps = &self.recipe.steps;
+        let count = match steps.fields.eigen? {
+            EigenFlats::Auto => "Principal components of the flat fields".to_owned(),
+            EigenFlats::Exactly(1) => "The first principal component of the flat fields".to_owned(),
+            EigenFlats::Exactly(count) => format!("The first {count} principal components of the flat fields"),
+        };
+        let weights = if steps.air.is_some() { "fitted to the air" } else { "of the least total variation" };
+        let of = if steps.fields.eigen == Some(EigenFlats::Exactly(1)) { "was" } else { "were" };
+        Some(format!(
+            "{count} {of} added to their mean in each projection, with weights {weights} {}.",
+            cited.mark(EIGEN)
+        ))
     }
 
     fn phase(&self, cited: &mut Citations) -> Option<String> {
