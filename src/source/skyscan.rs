@@ -2,7 +2,7 @@
 
 use super::beam::ConeBeam;
 use super::files::file_name;
-use super::tiff::TIFF;
+use super::tiff::{TIFF, is_log};
 use super::{ScanMeasure, ScanMeasures, Stack};
 use crate::error::messages;
 use crate::files::{excerpt, open_regular};
@@ -137,11 +137,8 @@ pub fn beside(data: &Stack, angles: bool) -> BesideProjections {
 fn logs(directory: &Path) -> Vec<PathBuf> {
     let directory = if directory.as_os_str().is_empty() { Path::new(".") } else { directory };
     let Ok(entries) = directory.read_dir() else { return Vec::new() };
-    let is_log = |path: &PathBuf| {
-        let visible = !file_name(path).starts_with('.');
-        visible && path.extension().is_some_and(|ending| ending.eq_ignore_ascii_case("log"))
-    };
-    let mut found: Vec<PathBuf> = entries.flatten().map(|entry| entry.path()).filter(is_log).collect();
+    let is_visible_log = |path: &PathBuf| is_log(path) && !file_name(path).starts_with('.');
+    let mut found: Vec<PathBuf> = entries.flatten().map(|entry| entry.path()).filter(is_visible_log).collect();
     found.sort();
     found.truncate(MOST_LOGS);
     found
@@ -155,10 +152,10 @@ fn text(path: &Path) -> io::Result<String> {
 }
 
 /// Values by section and key, both in lower case; the first of several counts.
-struct Values(HashMap<(String, String), String>);
+struct LogValues(HashMap<(String, String), String>);
 
-impl Values {
-    fn parse(text: &str) -> Values {
+impl LogValues {
+    fn parse(text: &str) -> LogValues {
         let (mut section, mut values) = (String::new(), HashMap::new());
         for line in text.lines().map(str::trim) {
             if let Some(name) = line.strip_prefix('[').and_then(|line| line.strip_suffix(']')) {
@@ -168,7 +165,7 @@ impl Values {
                 values.entry(key).or_insert_with(|| value.trim().to_owned());
             }
         }
-        Values(values)
+        LogValues(values)
     }
 
     /// Returns a value of the acquisition.
@@ -195,7 +192,7 @@ impl Values {
 impl SkyScanLog {
     /// Reads a log; none if it is one of another kind.
     fn parse(path: &Path, text: &str) -> Result<Option<SkyScanLog>, String> {
-        let values = Values::parse(text);
+        let values = LogValues::parse(text);
         if values.acquired("Number of Files").is_none() {
             return Ok(None);
         }

@@ -2,7 +2,7 @@
 
 use super::air::AirLevels;
 use super::errors::{FieldError, StepFlagError};
-use super::fields::progress;
+use super::transmissions::progress;
 use super::{Data, Ready, RowSteps, Step, StepFlags, check_projections};
 use crate::error::Result;
 use crate::remark::Remark;

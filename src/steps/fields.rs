@@ -3,7 +3,7 @@
 use super::beam::level;
 use super::eigen::{BeamComponents, EigenFlats, MeanFlats};
 use super::errors::{FieldError, StepFlagError, StepWarning};
-use super::transmissions::{add_component, divided, finite, is_carried, mean_beam, transmissions};
+use super::transmissions::{add_component, divided, finite, is_carried, mean_beam, progress, transmissions};
 use super::{Band, Counts, Data, Ready, Repairs, RowStep, RowSteps, Step, StepFlags, widened};
 use crate::error::Result;
 use crate::memory;
@@ -439,11 +439,6 @@ fn median_of(values: &mut [f32]) -> f32 {
     values.sort_unstable_by(f32::total_cmp);
     let middle = values.len() / 2;
     if values.len() % 2 == 1 { values[middle] } else { 0.5 * (values[middle - 1] + values[middle]) }
-}
-
-/// Returns the position of a projection between the flats before and after the scan, 0 to 1.
-pub(super) fn progress(projection: usize, projections: usize) -> f32 {
-    projection as f32 / projections.saturating_sub(1).max(1) as f32
 }
 
 #[cfg(test)]

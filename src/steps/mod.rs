@@ -5,6 +5,7 @@
 //! [`Preparation`] combines all steps for a reader.
 
 mod air;
+mod air_pixels;
 mod beam;
 mod counts;
 mod current;
@@ -25,7 +26,7 @@ pub mod stripes;
 mod tilt;
 mod transmissions;
 
-pub use air::Air;
+pub use air_pixels::Air;
 pub use beam::{BeamLevels, ranges};
 pub use counts::{ClampedCounts, Counts, Repairs};
 pub use distortion::{BeyondDetector, Distortion, DistortionForm, Undistorted};
@@ -49,13 +50,13 @@ use crate::operations::{ImageSteps, ProjectionState, RowBlocks, RowCorrection, R
 use crate::remark::Remark;
 use crate::source::{BeamCurrents, CurrentSource, Stacks};
 use defects::Defects;
-use fields::progress;
 use phase::PaganinFilter;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
 use std::ops::Range;
 use std::sync::Arc;
 use step::check_projections;
+use transmissions::progress;
 
 /// Declares [`Steps`] from the list of steps.
 macro_rules! steps {

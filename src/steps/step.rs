@@ -1,6 +1,6 @@
 //! Interface of a step before the filter.
 
-use super::air::Air;
+use super::air_pixels::Air;
 use super::errors::StepFlagError;
 use super::optics::Optics;
 use super::{Counts, Repairs};

@@ -71,3 +71,8 @@ pub fn finite(values: &mut [f32], instead: f32, largest: f32) -> u64 {
     }
     non_finite.into()
 }
+
+/// Returns the position of a projection between the flats before and after the scan, 0 to 1.
+pub(super) fn progress(projection: usize, projections: usize) -> f32 {
+    projection as f32 / projections.saturating_sub(1).max(1) as f32
+}

@@ -94,8 +94,9 @@ fn this_device_passes_and_a_run_trusts_that() {
     let steps = found["steps"].as_array().unwrap();
     assert_eq!(
         steps.len(),
-        26,
-        "binning by 2 and 3, rows, outliers, air twice, distortion, tilt, phase, beam hardening, nine methods against stripes, extension, four types of samples, histogram, least squares"
+        28,
+        "binning by 2 and 3, rows, outliers, air twice, a double flat field, components of flats, distortion, tilt, phase, \
+         beam hardening, nine methods against stripes, extension, four types of samples, histogram, least squares"
     );
     for step in steps {
         assert_eq!(step["verdict"], "right", "{step}");

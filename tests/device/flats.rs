@@ -93,7 +93,11 @@ fn a_double_flat_is_told() {
     lab.ok("reconstruct --config run.toml --output again");
     assert!(lab.bytes("again") == lab.bytes("first"));
     lab.fails("reconstruct --projections good --flats fl --double-flat=-1 --output out", 2, &["--double-flat: `-1`"]);
-    lab.fails("reconstruct --double-flat good --projections good --output out", 2, &["--double-flat", "SIGMA"]);
+    lab.fails(
+        "reconstruct --double-flat good --projections good --flats fl --output out",
+        2,
+        &["--double-flat", "SIGMA"],
+    );
     lab.fails("reconstruct --projections good --double-flat --output out", 2, &["--flats or --minus-log"]);
 }
 

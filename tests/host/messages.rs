@@ -30,12 +30,12 @@ const LIMITS: &[&str] = &[
     "works with",
 ];
 
-/// All messages, in the order of the files that declare them.
+/// All messages, in the order of the files that declare them, and within a table in that of the declaration.
 fn entries() -> Vec<CatalogueEntry> {
-    let mut entries: Vec<CatalogueEntry> = CATALOGUE.iter().copied().flatten().copied().collect();
-    // within a file, in the order of the declaration
-    entries.sort_by_key(|entry| entry.file);
-    entries
+    let mut tables: Vec<&[CatalogueEntry]> = CATALOGUE.iter().copied().collect();
+    // the linker decides about the order of a file's tables
+    tables.sort_by_key(|table| table.first().map(|entry| (entry.file, entry.problem)));
+    tables.concat()
 }
 
 /// A text as a cell of a table shows it, with the names of its values in capitals.

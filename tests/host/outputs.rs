@@ -20,7 +20,11 @@ enum Use {
 /// Every flag and argument of every command that names files.
 const FLAGS: &[(&str, &[&str], Use)] = &[
     ("reconstruct", &["sinograms", "projections", "hdf5", "raw", "flats", "flats2", "darks"], Use::Reads),
-    ("reconstruct", &["angles", "center_shifts", "weights", "distortion", "config", "profile"], Use::Reads),
+    (
+        "reconstruct",
+        &["angles", "center_shifts", "weights", "distortion", "beam_current", "config", "profile"],
+        Use::Reads,
+    ),
     ("reconstruct", &["output"], Use::Output),
     ("reconstruct", &["preview"], Use::Writes(&["png"], &[])),
     ("reconstruct", &["histogram"], Use::Writes(&["json"], &["x.png"])),
@@ -30,17 +34,17 @@ const FLAGS: &[(&str, &[&str], Use)] = &[
     ("reconstruct", &["log"], Use::Writes(&["log"], &[])),
     ("batch", &["table"], Use::Reads),
     ("batch", &["sinograms", "projections", "hdf5", "raw", "flats", "flats2", "darks"], Use::Reads),
-    ("batch", &["angles", "center_shifts", "weights", "distortion", "config", "profile"], Use::Reads),
+    ("batch", &["angles", "center_shifts", "weights", "distortion", "beam_current", "config", "profile"], Use::Reads),
     // each scan is a run
     ("batch", &["output", "preview", "histogram", "sections", "report", "save_config", "log"], Use::Output),
     ("preprocess", &["sinograms", "projections", "hdf5", "raw", "flats", "flats2", "darks"], Use::Reads),
-    ("preprocess", &["distortion"], Use::Reads),
+    ("preprocess", &["distortion", "beam_current"], Use::Reads),
     ("preprocess", &["output"], Use::Output),
     ("center", &["sinograms", "projections", "hdf5", "raw", "flats", "flats2", "darks"], Use::Reads),
-    ("center", &["angles", "center_shifts", "distortion"], Use::Reads),
+    ("center", &["angles", "center_shifts", "distortion", "beam_current"], Use::Reads),
     ("center", &["output"], Use::Output),
     ("trials", &["sinograms", "projections", "hdf5", "raw", "flats", "flats2", "darks"], Use::Reads),
-    ("trials", &["angles", "center_shifts", "weights", "distortion", "config", "profile"], Use::Reads),
+    ("trials", &["angles", "center_shifts", "weights", "distortion", "beam_current", "config", "profile"], Use::Reads),
     ("trials", &["output", "log"], Use::Output),
     // refused
     ("trials", &["preview", "histogram", "sections", "report", "save_config"], Use::Output),

@@ -308,6 +308,7 @@ mod tests {
                     "darks",
                     "order-by",
                     "distortion",
+                    "beam-current",
                 ],
             ),
             ("slices of another size, part or unit", &["binning", "size", "roi", "rows", "slab", "pixel-size"]),

@@ -180,8 +180,7 @@ fn find_in_directory(
 ) -> Result<Vec<PathBuf>> {
     let Listed { files, mut others } = list_directory(directory, flag, kind)?;
     others.sort_by(|a, b| natural(a, b));
-    let dots = if others.len() > 3 { ", .." } else { "" };
-    let list = others[..others.len().min(3)].join(", ") + dots;
+    let first = |names: &[String]| names[..names.len().min(3)].join(", ") + if names.len() > 3 { ", .." } else { "" };
     if files.is_empty() {
         if let Some(compressed) = others.iter().find(|name| is_compressed(name)) {
             return Err(bad(flag, directory, FileSearchError::CompressedFiles { name: compressed.clone() }));
@@ -190,16 +189,24 @@ fn find_in_directory(
         let names = extensions.iter().map(|extension| format!("*.{extension}")).collect::<Vec<_>>().join(" or ");
         let why = match others.is_empty() {
             true => FileSearchError::EmptyDirectory { kind, names },
-            false => FileSearchError::OtherFiles { kind, names, found: list },
+            false => FileSearchError::OtherFiles { kind, names, found: first(&others) },
         };
         return Err(bad(flag, directory, why));
     }
+    // who opens projections looks at logs of scanners
+    others.retain(|name| !is_log(Path::new(name)));
     if !others.is_empty() {
         let noun = if others.len() == 1 { "file that is" } else { "files that are" };
-        remarks.push(Remark::note(format!("ignored {} {noun} not {}: {list}", others.len(), kind.name)));
+        let (count, kind, list) = (others.len(), kind.name, first(&others));
+        remarks.push(Remark::note(format!("ignored {count} {noun} not {kind}: {list}")));
     }
     let names: Vec<String> = files.iter().map(|path| file_name(path)).collect();
     in_order(files, &names, NamesOf { field: is_field(flag), by, glob: false }, directory, flag, remarks)
+}
+
+/// Reports whether a file is named like the log of a scanner.
+pub fn is_log(path: &Path) -> bool {
+    path.extension().is_some_and(|ending| ending.eq_ignore_ascii_case("log"))
 }
 
 /// Reports whether a flag names frames whose order does not matter.

@@ -6,7 +6,7 @@ mod glob;
 mod header;
 mod page;
 
-pub(super) use find::{EDF, TIFF, XRM, are_of, find, present, refuse_archive};
+pub(super) use find::{EDF, TIFF, XRM, are_of, find, is_log, present, refuse_archive};
 
 use super::files::{FileState, InputFiles, bad, file_name, may_stay_open, open_plain};
 use super::frames::{Frames, as_f32};

@@ -6,9 +6,9 @@ mod components;
 mod symmetric;
 mod variation;
 
-use super::air::Air;
+use super::air_pixels::Air;
 use super::errors::{FieldError, StepFlagError};
-use super::fields::progress;
+use super::transmissions::progress;
 use super::{Band, Counts, Data, RowSteps, widened};
 use crate::error::{Error, Result};
 use crate::memory;

@@ -6,6 +6,8 @@ use super::symmetric::EigenSystem;
 const ROUNDED: f64 = 1e-3;
 /// Transmissions below this are left out: their logarithm is mostly noise.
 const LEAST_TRANSMISSION: f64 = 0.02;
+/// Differences between neighbours of a component relative to the beam that are smaller parts of it are rounding.
+const ROUNDING: f64 = 1e-12;
 /// Largest number of steps of the search.
 const MOST_STEPS: usize = 60;
 /// Number of times a step is halved at most.
@@ -75,7 +77,10 @@ impl ComponentBeam {
         for &(a, b) in neighbours {
             let now = lines[b] - lines[a];
             let share = 1.0 / rounded(now);
-            differences.iter_mut().zip(&slopes).for_each(|(difference, slope)| *difference = slope[b] - slope[a]);
+            for (difference, slope) in differences.iter_mut().zip(&slopes) {
+                let between = slope[b] - slope[a];
+                *difference = if between.abs() > ROUNDING * slope[a].abs() { between } else { 0.0 };
+            }
             for (i, of_row) in differences.iter().enumerate() {
                 right[i] -= share * now * of_row;
                 let row = &mut matrix[i * count..(i + 1) * count];
