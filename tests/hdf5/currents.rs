@@ -69,7 +69,7 @@ fn a_beam_that_decays_changes_no_slice() {
         format!("reconstruct --hdf5 decayfalse.nx {FLAGS} --beam-current /entry/control/projections --output own");
     let (_, err) = lab.ok(&args);
     assert!(err.contains("note: --beam-current /entry/control/projections says nothing of the flats"), "{err}");
-    assert!(err.contains("the mean of their own currents, 174.75"), "{err}");
+    assert!(err.contains("the mean of their own currents, 174.625"), "{err}");
 }
 
 #[test]
@@ -133,7 +133,7 @@ fn currents_are_part_of_a_run() {
     assert!(lab.bytes("first") == lab.bytes("again"));
     lab.numbers("c.txt", &frames.iter().map(|frame| frame.2).collect::<Vec<_>>());
     lab.ok(&format!("{args} c.txt --output file"));
-    assert!(lab.bytes("first") == lab.bytes("file"));
+    assert!(lab.read("first") == lab.read("file"));
     // other numbers in the same file are another run
     lab.numbers("c.txt", &frames.iter().map(|frame| frame.2 + 1.0).collect::<Vec<_>>());
     let (_, err) = lab.ok(&format!("{args} c.txt --output file --resume"));

@@ -116,6 +116,7 @@ const OTHERS: &[&str] = &[
     "--cores",
     "--end-proj",
     "--features",
+    "--flat-scale",
     "--install",
     "--locked",
     "--number",
