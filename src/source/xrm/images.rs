@@ -177,7 +177,7 @@ pub(super) fn count(streams: &mut CompoundStreams) -> Result<usize, XrmError> {
     // a file that was not closed properly has taken none
     let (name, value) = match (taken, planned) {
         (None, None) => return Ok(1),
-        (Some(taken), Some(planned)) if taken == 0 => (NAMES[1], planned),
+        (Some(0), Some(planned)) => (NAMES[1], planned),
         (Some(taken), _) => (NAMES[0], taken),
         (None, Some(planned)) => (NAMES[1], planned),
     };
