@@ -60,7 +60,7 @@ impl LaminoForm {
     fn with_depth(depth: usize, group: [usize; 2], lamino: &Lamino) -> Self {
         let spacing = if depth > 1 { (lamino.spacing() * ROW_PARTS).round() as u32 } else { 0 };
         // as the kernel's WHOLE; a pixel is up to one row below, and needs the next one, too
-        let item_rows = ((depth as u64 - 1) * u64::from(spacing) >> 24) as usize + 3;
+        let item_rows = (((depth as u64 - 1) * u64::from(spacing)) >> 24) as usize + 3;
         let [width, height] = group.map(|side| (side - 1) as f64);
         let diagonal = width.hypot(height);
         let rows = (diagonal * lamino.cos_sin().1.abs()).ceil() as usize + 1 + item_rows;

@@ -451,8 +451,8 @@ fn currents_scale_projections() {
         stacks.flats2 = flats2;
         let [before, scaled] =
             [None, Some(CurrentSource::File)].map(|current| preparation(&stacks, &steps(current), true));
-        for p in 0..COUNT {
-            let factor = of_flats[p] / currents.projections[p];
+        for (p, of_flat) in of_flats.into_iter().enumerate() {
+            let factor = of_flat / currents.projections[p];
             let (values, counts) = whole(&stacks.data, &scaled, p);
             for (got, before) in values.iter().zip(whole(&stacks.data, &before, p).0) {
                 let want = f64::from(before) * factor;

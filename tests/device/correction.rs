@@ -317,7 +317,9 @@ fn functions_of_rows_count_from_any_place() {
         if value.abs() <= 1e6 { (value, false) } else { (0.0, true) }
     };
     let hardening = HardeningPolynomial { factors, largest: 1e6 };
-    let functions: [(&dyn RowOperation, usize, &dyn Fn(f64) -> (f64, bool)); 2] =
+    /// Value of the function, and whether it is replaced.
+    type Definition<'a> = &'a dyn Fn(f64) -> (f64, bool);
+    let functions: [(&dyn RowOperation, usize, Definition); 2] =
         [(&LineIntegrals, 2, &minus_log), (&hardening, 1, &polynomial)];
     for (operation, column, definition) in functions {
         let mut values: Buffer<f32> = session.buffer(before.len(), CL_MEM_READ_WRITE, "rows").unwrap();
