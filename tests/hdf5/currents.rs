@@ -3,16 +3,19 @@
 use super::{Counts, FLAGS, FRAMES, ROWS, WIDTH, alone, angles, expected, file, list, refused, volume};
 use crate::support::cli::{Lab, Pages, farthest};
 
-/// Key, angle, current in mA and frame of a scan whose beam decays, with two sets of flats unless there are none after it. The
+/// Key, angle, current in mA and values of a frame.
+type Frame = (i8, f64, f64, Vec<f32>);
+
+/// Frames of a scan whose beam decays, with two sets of flats unless there are none after it. The
 /// currents of darks and of the invalid frame mean nothing.
-fn decaying(counts: &Counts, after: bool) -> Vec<(i8, f64, f64, Vec<f32>)> {
+fn decaying(counts: &Counts, after: bool) -> Vec<Frame> {
     let dark = |pixel: usize| counts.darks.pages.iter().map(|page| page[pixel]).sum::<f32>() / 2.0;
     let lit = |page: &[f32], current: f64| -> Vec<f32> {
         let lit = |(pixel, &count): (usize, &f32)| dark(pixel) + (count - dark(pixel)) * (current / 200.0) as f32;
         page.iter().enumerate().map(lit).collect()
     };
     let flat = &counts.flats.pages[0];
-    let mut all: Vec<(i8, f64, f64, Vec<f32>)> = Vec::new();
+    let mut all: Vec<Frame> = Vec::new();
     all.extend(counts.darks.pages.iter().map(|page| (2, 0.0, 0.0, page.clone())));
     all.extend([210.0, 190.0, 203.0].map(|current| (1, 0.0, current, lit(flat, current))));
     all.push((3, 0.0, f64::NAN, vec![0.0; ROWS * WIDTH]));
@@ -27,10 +30,10 @@ fn decaying(counts: &Counts, after: bool) -> Vec<(i8, f64, f64, Vec<f32>)> {
     all
 }
 
-fn write(lab: &Lab, name: &str, frames: &[(i8, f64, f64, Vec<f32>)]) {
+fn write(lab: &Lab, name: &str, frames: &[Frame]) {
     let new = file(lab, name);
     let data = Pages { width: WIDTH, pages: frames.iter().map(|(.., page)| page.clone()).collect() };
-    let each = |of: &dyn Fn(&(i8, f64, f64, Vec<f32>)) -> f64| frames.iter().map(of).collect::<Vec<f64>>();
+    let each = |of: &dyn Fn(&Frame) -> f64| frames.iter().map(of).collect::<Vec<f64>>();
     volume(&new, "/entry/instrument/detector/data", &data, |v| v);
     list(&new, "/entry/instrument/detector/image_key", &frames.iter().map(|frame| frame.0).collect::<Vec<_>>());
     list(&new, "/entry/sample/rotation_angle", &each(&|frame| frame.1));
