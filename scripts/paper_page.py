@@ -32,8 +32,8 @@ HEAD = (
 )
 # a result without this was measured before the profiles had positions from bin 0 for these kernels
 BLOCKS = ("All measurements of arithmetic, oversampling and hybrid kernels in these tables were made with positions from blocks, "
-          "and those of Kepler's texture kernels before their loop over projections was unrolled.",
-          "Those of {names} were measured with positions from blocks throughout, and before the loop over projections was unrolled "
+          "but for those that compare both forms, and those of Kepler's texture kernels before their loop over projections was unrolled.",
+          "Those of {names} were measured with positions from blocks but where both forms are compared, and before the loop over projections was unrolled "
           "in Kepler's texture kernels.", "")
 
 

@@ -4,8 +4,8 @@ use super::parameter::parameters;
 use crate::facts::DeviceFacts;
 
 parameters! {
-    /// Sizes of the work-groups of steps, and with them their local memory. They affect speed only; a device's own limits
-    /// are kept, too.
+    /// Sizes of the work-groups of steps, and with them their local memory. They affect speed only, but for
+    /// `lamino-slices`, which affects rounding, too; a device's own limits are kept.
     pub struct StepSizes {
         /// Values of a column that a work-group sorts in local memory, 8 by each work-item; longer columns are merged from
         /// such parts.

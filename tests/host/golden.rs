@@ -227,7 +227,8 @@ fn parameter_section() -> String {
     }
     let sizes = StepSizes::parameters();
     text += "\n**`[step-sizes]`**: sizes of the work-groups of the steps around the filter, and with them their local memory. \
-             A device's own limits are kept, too. Slices are the same bit for bit with all values.\n\n";
+             A device's own limits are kept, too. Slices are the same bit for bit with all values of the others; \
+             with those of `lamino-slices`, slices about an inclined axis are rounded differently.\n\n";
     text + &parameter_table(&sizes.iter().collect::<Vec<_>>())
 }
 

@@ -69,9 +69,8 @@ pub fn other_sizes(sizes: &StepSizes, parameter: &Parameter) -> Vec<i64> {
     values
 }
 
-/// Returns the sizes that a profile can have, in the order in which they are tuned.
+/// Returns the sizes that are tuned, in order: all but the one on which rounding depends, as results are compared bit for bit.
 pub fn size_parameters() -> Vec<Parameter> {
-    // rounding depends on this one, so its results cannot be compared bit for bit
     StepSizes::parameters().into_iter().filter(|parameter| parameter.name() != "lamino-slices").collect()
 }
 
