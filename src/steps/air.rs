@@ -2,7 +2,7 @@
 
 use super::air_pixels::Air;
 use super::errors::StepFlagError;
-use super::{Band, Counts, Data, Ready, RowStep, RowSteps, Step, StepFlags, widened};
+use super::{Band, Counts, Data, Ready, RowStep, RowSteps, Step, StepFlags, may_have_transmissions, widened};
 use crate::error::Result;
 use crate::geometry::Roi;
 use crate::operations::{AirCorrection, RowCorrection};
@@ -16,13 +16,10 @@ impl Step for Option<Air> {
 
     fn parse(args: &StepFlags) -> Result<Self> {
         let Some(text) = &args.steps.normalize_air else { return Ok(None) };
-        let input = &args.input;
-        let transmissions = input.flats.is_some() || input.minus_log && !input.no_minus_log;
-        // the contents of an HDF5 file are not known yet
-        if !transmissions && input.hdf5_spec().is_none() {
+        if !may_have_transmissions(args) {
             return Err(StepFlagError::AirWithoutLight { flats: "--flats" }.into());
         }
-        match (text.0.parse()?, &input.sinograms) {
+        match (text.0.parse()?, &args.input.sinograms) {
             (Air::Region(_), Some(_)) => Err(StepFlagError::AirRegionOfSinograms.into()),
             (air, _) => Ok(Some(air)),
         }

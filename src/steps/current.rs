@@ -3,7 +3,7 @@
 use super::air::AirLevels;
 use super::errors::{FieldError, StepFlagError};
 use super::transmissions::progress;
-use super::{Data, Ready, RowSteps, Step, StepFlags, check_projections};
+use super::{Data, Ready, RowSteps, Step, StepFlags, check_projections, may_have_transmissions};
 use crate::error::Result;
 use crate::remark::Remark;
 use crate::source::{BeamCurrents, CurrentSource};
@@ -20,13 +20,10 @@ impl Step for Option<CurrentSource> {
     fn parse(args: &StepFlags) -> Result<Self> {
         let Some(text) = &args.steps.beam_current else { return Ok(None) };
         check_projections("beam-current", args)?;
-        let input = &args.input;
-        let transmissions = input.flats.is_some() || input.minus_log && !input.no_minus_log;
-        // the contents of an HDF5 file are not known yet
-        if !transmissions && input.hdf5_spec().is_none() {
+        if !may_have_transmissions(args) {
             return Err(StepFlagError::CurrentWithoutLight { flats: "--flats" }.into());
         }
-        Ok(Some(CurrentSource::of(&text.0, input.hdf5_spec().is_some())))
+        Ok(Some(CurrentSource::of(&text.0, args.input.hdf5_spec().is_some())))
     }
 
     fn value(&self) -> Option<String> {

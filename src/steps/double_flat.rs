@@ -4,7 +4,8 @@ use super::errors::{FieldError, StepFlagError};
 use super::logarithm::line_integral;
 use super::transmissions::is_carried;
 use super::{
-    Band, Counts, Data, Ready, RowStep, RowSteps, SMALLEST_TRANSMISSION, Step, StepFlags, check_projections, widened,
+    Band, Counts, Data, Ready, RowStep, RowSteps, SMALLEST_TRANSMISSION, Step, StepFlags, check_projections,
+    may_have_transmissions, widened,
 };
 use crate::error::{Error, Result};
 use crate::memory;
@@ -101,10 +102,7 @@ impl Step for Option<DoubleFlat> {
     fn parse(args: &StepFlags) -> Result<Self> {
         let Some(text) = &args.steps.double_flat else { return Ok(None) };
         check_projections("double-flat", args)?;
-        let input = &args.input;
-        let transmissions = input.flats.is_some() || input.minus_log && !input.no_minus_log;
-        // the contents of an HDF5 file are not known yet
-        if !transmissions && input.hdf5_spec().is_none() {
+        if !may_have_transmissions(args) {
             return Err(StepFlagError::DoubleFlatWithoutLight { flats: "--flats" }.into());
         }
         Ok(Some(text.0.parse()?))

@@ -55,7 +55,7 @@ use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
 use std::ops::Range;
 use std::sync::Arc;
-use step::check_projections;
+use step::{check_projections, may_have_transmissions};
 use transmissions::progress;
 
 /// Declares [`Steps`] from the list of steps.

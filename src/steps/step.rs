@@ -9,7 +9,7 @@ use crate::device::Session;
 use crate::error::Result;
 use crate::operations::{RowCorrection, SinogramBatch, SinogramShape};
 use crate::remark::Remark;
-use crate::source::Stacks;
+use crate::source::{Stacks, is_xrm_scan};
 use crate::units::Length;
 use std::ops::Range;
 use std::sync::Arc;
@@ -300,6 +300,14 @@ pub fn check_projections(flag: &str, args: &StepFlags) -> Result<()> {
         None => Ok(()),
         Some(_) => Err(StepFlagError::OfProjections { flag: flag.into() }.into()),
     }
+}
+
+/// Reports whether the data can become transmissions: with flat fields, or if they are transmissions of which -log is taken.
+/// What an HDF5 file or a scan in a `.txrm` file holds is not known yet.
+pub fn may_have_transmissions(args: &StepFlags) -> bool {
+    let input = &args.input;
+    let unknown = input.hdf5_spec().is_some() || input.projections.as_deref().is_some_and(is_xrm_scan);
+    unknown || input.flats.is_some() || input.minus_log && !input.no_minus_log
 }
 
 /// Returns `rows` extended by up to `halo` rows on either side, within `0..height`.
