@@ -70,8 +70,8 @@ fn print(text: &str) {
     let _ = stderr.write_all(line.as_bytes()).and_then(|()| stderr.flush());
 }
 
-/// Runs `work`, during which a compiler may print its number of warnings about another project's programs to stderr,
-/// without these lines. Other output to stderr follows when `work` is done.
+/// Runs `work`, during which a compiler may print its number of warnings to stderr, without these lines: the warnings
+/// themselves are in logs of builds. Other output to stderr follows when `work` is done.
 pub fn without_compiler_counts<T>(work: impl FnOnce() -> T) -> T {
     static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
     let _one = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);

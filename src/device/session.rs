@@ -10,6 +10,7 @@ use crate::error::{Error, KernelBuildError, Result, first_error};
 use crate::facts::{DeviceFacts, DeviceKind};
 use crate::fault;
 use crate::kernel::{ImageFilterBackend, KernelSource, StepSizes, StepTarget};
+use crate::report::without_compiler_counts;
 use opencl3::command_queue::{CL_QUEUE_PROFILING_ENABLE, CommandQueue};
 use opencl3::context::Context;
 use opencl3::error_codes::{CL_MEM_OBJECT_ALLOCATION_FAILURE, ClError};
@@ -244,7 +245,13 @@ impl Session {
         self.compiled.fetch_add(1, Relaxed);
         let mut program =
             Program::create_from_source(&self.context, text).map_err(|e| cl_error("creating a program", name, e))?;
-        if let Err(error) = program.build(self.context.devices(), options) {
+        let mut build = || program.build(self.context.devices(), options);
+        // compilers for processors warn of vectors that are wider than those of the processor, which is no mistake
+        let built = match self.facts.kind {
+            DeviceKind::Cpu => without_compiler_counts(build),
+            _ => build(),
+        };
+        if let Err(error) = built {
             let log = program.get_build_log(self.context.default_device()).unwrap_or_else(|_| error.to_string());
             return Err(KernelBuildError::Refused {
                 name: source.name.clone(),
