@@ -24,6 +24,12 @@ pub(crate) fn planted() -> bool {
     cfg!(feature = "test-hooks") && std::env::var_os("FBP_TEST_PLANT").is_some()
 }
 
+/// Reports whether built programs are not stored for later runs: `FBP_TEST_UNSTORED`. PoCL compiles a kernel a second time
+/// when it is asked for the binary.
+pub(crate) fn stores_no_programs() -> bool {
+    cfg!(feature = "test-hooks") && std::env::var_os("FBP_TEST_UNSTORED").is_some()
+}
+
 /// Environment variable with a fault in kernels: `OLD => NEW`, text in the source of programs and what replaces it. A program
 /// without OLD stays as it is. `scripts/faults` has a list.
 const CHANGE: &str = "FBP_TEST_CHANGE";

@@ -5,6 +5,7 @@
 
 use crate::digest::PartsDigest;
 use crate::facts::DeviceFacts;
+use crate::fault;
 use crate::files::{cache_folder, is_own, make_private, name_of_temporary, write_atomically};
 use opencl3::context::Context;
 use opencl3::program::Program;
@@ -131,7 +132,8 @@ impl ProgramStore {
     /// Returns the store `programs` in the cache directory; `None` if there is no cache directory, or others may write
     /// to it.
     pub fn in_cache() -> Option<ProgramStore> {
-        Some(ProgramStore::within(cache_folder(PROGRAMS)?))
+        let store = ProgramStore::within(cache_folder(PROGRAMS)?);
+        (!fault::stores_no_programs()).then_some(store)
     }
 
     /// Returns a store in a folder, which is created when it is needed.

@@ -195,6 +195,8 @@ impl Lab {
             .current_dir(self.0.path())
             .env("XDG_CONFIG_HOME", self.path("no-configuration"))
             .env("FBP_CACHE_DIR", self.path("cache"))
+            // most tests run a program once
+            .env("FBP_TEST_UNSTORED", "1")
             .env_remove("FBP_PROFILE_PATH")
             .env_remove("FBP_TEST_FAULT")
             // the tests may run in a job of Slurm themselves
