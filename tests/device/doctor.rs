@@ -30,8 +30,10 @@ fn slices(lab: &Lab, fault: &str, args: &str) -> (Pages, String) {
 
 /// Files of verdicts.
 fn verdict_files(lab: &Lab) -> Vec<std::path::PathBuf> {
-    let paths = fs::read_dir(lab.path("cache")).unwrap().map(|entry| entry.unwrap().path());
-    paths.filter(|path| path.is_file()).collect()
+    let cache = lab.path("cache");
+    // which the first verdict makes
+    let entries = cache.exists().then(|| fs::read_dir(&cache).unwrap()).into_iter().flatten();
+    entries.map(|entry| entry.unwrap().path()).filter(|path| path.is_file()).collect()
 }
 
 /// The file of verdicts, of which there is one.
