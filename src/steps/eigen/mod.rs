@@ -29,7 +29,9 @@ const AUTO: &str = "auto";
 /// Largest number of components.
 pub const MOST_COMPONENTS: usize = 16;
 /// Bytes of frames that are read at once, unless one alone has more.
-const BYTES_AT_ONCE: usize = 64 << 20;
+const BYTES_AT_ONCE: usize = 256 << 20;
+/// Pixels that a thread adds to an image.
+const PIXELS_OF_THREAD: usize = 1 << 16;
 
 /// The number of components of the flats.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, SerializeDisplay, DeserializeFromStr)]
@@ -169,10 +171,11 @@ impl<'a> MeanFlats<'a> {
         Ok(())
     }
 
-    /// Returns the mean beam of a pixel without the dark level, at a part of the scan.
-    fn beam(&self, at: usize, progress: f32) -> f64 {
-        let (first, second) = (self.first.1[at], self.second.map_or(self.first.1[at], |(_, mean)| mean[at]));
-        f64::from(first) + f64::from(progress) * f64::from(second - first) - f64::from(self.dark[at])
+    /// Returns the mean beam of a pixel without the dark level, before and after the scan; `None` if it is not above 0 in both.
+    fn beam(&self, at: usize) -> Option<(f64, f64)> {
+        let above = |mean: &[f32]| f64::from(mean[at]) - f64::from(self.dark[at]);
+        let (first, second) = (above(self.first.1), above(self.second.map_or(self.first.1, |(_, mean)| mean)));
+        (first > 0.0 && second > 0.0).then_some((first, second))
     }
 }
 
@@ -201,7 +204,10 @@ fn images(data: &Data, before: &RowSteps, flats: MeanFlats, factors: &[Vec<f64>]
         for frame in &frames {
             sums.par_chunks_mut(pixels).zip(factors).for_each(|(sums, factors)| {
                 let factor = factors[number];
-                sums.iter_mut().zip(frame).for_each(|(sum, value)| *sum += factor * f64::from(*value));
+                let parts = sums.par_chunks_mut(PIXELS_OF_THREAD).zip(frame.par_chunks(PIXELS_OF_THREAD));
+                parts.for_each(|(sums, frame)| {
+                    sums.iter_mut().zip(frame).for_each(|(sum, value)| *sum += factor * f64::from(*value));
+                });
             });
             number += 1;
         }
@@ -213,44 +219,32 @@ fn images(data: &Data, before: &RowSteps, flats: MeanFlats, factors: &[Vec<f64>]
 fn weights(data: &Data, before: &RowSteps, flats: MeanFlats, (images, count): (&[f32], usize)) -> Result<Vec<f32>> {
     let projections = &data.stacks.data;
     let (bins, height, all) = (projections.width(), projections.height(), projections.len());
-    let pixels = bins * height;
     data.air.map_or(Ok(()), |air| air.check(bins, height))?;
-    let blocks = PixelBlocks::new(bins, height);
-    let reduced: Vec<Vec<f64>> =
-        images.par_chunks(pixels).map(|image| blocks.means(|at| f64::from(image[at]))).collect();
-    // rows that are read, and the pixels of them that are air
-    let rows = match data.air {
-        Some(Air::Region(region)) => region.y..region.y + region.height,
-        _ => 0..height,
+    let beam = match data.air {
+        Some(air) => SampledBeam::of_air(air, bins, height, flats, images),
+        None => SampledBeam::of_blocks(PixelBlocks::new(bins, height), flats, images, bins * height),
     };
-    let is_air = |at: usize| match data.air {
-        Some(Air::Region(region)) => (region.x..region.x + region.width).contains(&(at % bins)),
-        Some(Air::Sides(left, right)) => at % bins < left || at % bins + right >= bins,
-        None => false,
-    };
-    let lit = |at: usize, progress: f32| flats.beam(at, progress) > 0.0;
+    let whole = !projections.rows_are_apart() || before.halo() > 0;
+    let rows = beam.rows();
     let of_projection = |&p: &usize| -> Result<Vec<f64>> {
-        let progress = progress(p, all);
-        let counts = corrected(projections, before, p, &rows, data)?;
-        let first = rows.start * bins;
-        let count_of = |at: usize| match counts[at - first] - flats.dark[at] {
-            count if count.is_finite() => f64::from(count),
-            _ => 0.0,
+        let read = match whole {
+            true => corrected(projections, before, p, &(rows[0]..rows[rows.len() - 1] + 1), data)?,
+            false => {
+                let of_row = |&row: &usize| corrected(projections, before, p, &(row..row + 1), data);
+                rows.iter().map(of_row).collect::<Result<Vec<_>>>()?.concat()
+            }
         };
-        if data.air.is_some() {
-            let air: Vec<usize> = (first..rows.end * bins).filter(|&at| is_air(at) && lit(at, progress)).collect();
-            let of = |image: &[f32]| air.iter().map(|&at| f64::from(image[at])).collect();
-            let mean = air.iter().map(|&at| flats.beam(at, progress)).collect();
-            let beam = ComponentBeam { mean, components: images.chunks(pixels).map(of).collect() };
-            return Ok(beam.nearest_to_air(&air.iter().map(|&at| count_of(at)).collect::<Vec<_>>()));
-        }
-        // a block with a pixel that has no light has none
-        let beam = |at: usize| if lit(at, progress) { flats.beam(at, progress) } else { f64::NEG_INFINITY };
-        let beam = ComponentBeam { mean: blocks.means(beam), components: reduced.clone() };
-        Ok(beam.least_variation(&blocks.means(count_of), blocks.width()))
+        let place = |number: usize| if whole { rows[number] - rows[0] } else { number };
+        let counts = (0..rows.len()).map(|number| &read[place(number) * bins..(place(number) + 1) * bins]);
+        Ok(beam.weights(counts, flats.dark, progress(p, all)))
+    };
+    let threads = rayon::current_num_threads();
+    let some = match at_once(bins * if whole { height } else { rows.len() }) {
+        some if some < threads => some,
+        _ => data.used.len().max(1),
     };
     let mut weights = vec![0f32; all * count];
-    for some in data.used.chunks(at_once(rows.len() * bins)) {
+    for some in data.used.chunks(some) {
         let found: Vec<Vec<f64>> = some.par_iter().map(of_projection).collect::<Result<_>>()?;
         for (p, found) in some.iter().zip(found) {
             weights[p * count..(p + 1) * count]
@@ -260,6 +254,78 @@ fn weights(data: &Data, before: &RowSteps, flats: MeanFlats, (images, count): (&
         }
     }
     Ok(weights)
+}
+
+/// The beam and its components where projections are compared with them.
+struct SampledBeam {
+    places: Places,
+    /// The mean beam before the scan, and what it has become after it, without the dark level; below 0 where there is no light.
+    mean: Vec<(f64, f64)>,
+    components: Vec<Vec<f64>>,
+}
+
+/// Where projections are compared with the beam.
+enum Places {
+    Blocks(PixelBlocks),
+    /// Pixels of air, by rows: the row, and the bins.
+    Air(Vec<(usize, Vec<usize>)>),
+}
+
+impl SampledBeam {
+    /// Returns the means over blocks. A block with a pixel that has no light has none.
+    fn of_blocks(blocks: PixelBlocks, flats: MeanFlats, images: &[f32], pixels: usize) -> SampledBeam {
+        let mean = |of: fn((f64, f64)) -> f64| blocks.means(|at| flats.beam(at).map_or(f64::NEG_INFINITY, of));
+        let mean = mean(|(first, _)| first).into_iter().zip(mean(|(_, second)| second)).collect();
+        let of = |image: &[f32]| blocks.means(|at| f64::from(image[at]));
+        SampledBeam { places: Places::Blocks(blocks), mean, components: images.par_chunks(pixels).map(of).collect() }
+    }
+
+    /// Returns the pixels of air that have light.
+    fn of_air(air: Air, bins: usize, height: usize, flats: MeanFlats, images: &[f32]) -> SampledBeam {
+        let (rows, is_air): (_, Box<dyn Fn(&usize) -> bool>) = match air {
+            Air::Region(region) => (
+                region.y..region.y + region.height,
+                Box::new(move |bin| (region.x..region.x + region.width).contains(bin)),
+            ),
+            Air::Sides(left, right) => (0..height, Box::new(move |bin| *bin < left || bin + right >= bins)),
+        };
+        let lit = |row: usize| (0..bins).filter(&is_air).filter(|bin| flats.beam(row * bins + bin).is_some()).collect();
+        let pixels: Vec<(usize, Vec<usize>)> = rows.map(|row| (row, lit(row))).collect();
+        let places = || pixels.iter().flat_map(|(row, of_row)| of_row.iter().map(move |bin| row * bins + bin));
+        let mean = places().filter_map(|at| flats.beam(at)).collect();
+        let of = |image: &[f32]| places().map(|at| f64::from(image[at])).collect();
+        let components = images.chunks(bins * height).map(of).collect();
+        SampledBeam { places: Places::Air(pixels), mean, components }
+    }
+
+    /// Returns the rows of a projection that are needed, in order.
+    fn rows(&self) -> Vec<usize> {
+        match &self.places {
+            Places::Blocks(blocks) => blocks.rows(),
+            Places::Air(pixels) => pixels.iter().map(|(row, _)| *row).collect(),
+        }
+    }
+
+    /// Returns the weights of a projection: `counts` are its needed rows, `progress` is its place between the flats.
+    fn weights<'a>(&self, counts: impl Iterator<Item = &'a [f32]>, dark: &[f32], progress: f32) -> Vec<f64> {
+        let now = |&(first, second): &(f64, f64)| match first > 0.0 && second > 0.0 {
+            true => first + f64::from(progress) * (second - first),
+            false => f64::NEG_INFINITY,
+        };
+        let beam = ComponentBeam { mean: self.mean.iter().map(now).collect(), components: &self.components };
+        match &self.places {
+            Places::Blocks(blocks) => beam.least_variation(&blocks.means_above(counts, dark), blocks.width()),
+            Places::Air(pixels) => {
+                let above = |(row, (number, bins)): (&'a [f32], &(usize, Vec<usize>))| {
+                    let dark = &dark[number * row.len()..];
+                    bins.iter().map(|&bin| row[bin] - dark[bin]).collect::<Vec<_>>()
+                };
+                let air = counts.zip(pixels).flat_map(above);
+                let air: Vec<f64> = air.map(|count| if count.is_finite() { f64::from(count) } else { 0.0 }).collect();
+                beam.nearest_to_air(&air)
+            }
+        }
+    }
 }
 
 /// Describes the components.
