@@ -14,8 +14,9 @@ def percent(new, old):
 
 
 def whole(number):
-    """Rounded; a half, which may be a little less by its representation, is rounded up."""
-    return f"{number + 1e-9:.0f}"
+    """Rounded; a half, which may be a little less by its representation, is rounded up, and nothing has a sign."""
+    text = f"{number + 1e-9:.0f}"
+    return "0" if text == "-0" else text
 
 
 def span(numbers, form=whole):
@@ -306,6 +307,34 @@ class Facts:
         figure = self.tables["figure-6"]
         return {"above": figure["one-slice-percent-at-least"], "several": "-".join(map(str, figure["several-slices-percent"]))}
 
+    def sizes(self):
+        if self.gpu is None:
+            return {}
+        rows = self.rows("sizes")
+        side = lambda part: f"1/{part} of the side" if part > 1 else "the whole side"
+        kinds = ("linear, 1 slice", "linear, 2 slices", "nearest, 1 slice")
+
+        def ratios(parts):
+            """The arithmetic kernel beside the texture kernel."""
+            pairs = [[rows[f"{side(part)}, {kind}: {family}"].speed(self.gpu) for family in ("alu", "texture")]
+                     for part in parts for kind in kinds]
+            return [alu / texture for alu, texture in pairs]
+
+        size = self.page.results[self.gpu]["size"]
+        assert max(ratios((16, 8, 4))) < 1 < min(ratios((2, 1)))
+        return {"gpu_small": span([1 / ratio for ratio in ratios((16, 8, 4))], decimals(1)), "gpu_most": size // 4,
+                "gpu_large": span(ratios((2, 1)), decimals(1)), "gpu_from": size // 2}
+
+    def launches(self):
+        if self.gpu is None:
+            return {}
+        speeds = {label: row.speed(self.gpu) for label, row in self.rows("launches").items()}
+        gains, losses = [], []
+        for label, speed in speeds.items():
+            change = percent(speed, speeds[f"{label.partition(':')[0]}: all projections"])
+            (losses if label.endswith("1/64 of the projections") else gains).append(change)
+        return {"gpu_gain": f"{max(gains):.1f}", "gpu_loss": span([-loss for loss in losses])}
+
     def positions(self):
         made = {"least": whole(100 * LEAST_GAIN)}
         if self.gpu is not None and "positions" in self.page.results[self.gpu]["experiments"]:
@@ -323,7 +352,10 @@ class Facts:
         paper = {(row["gpu"], row["slices"]): row["speed"] for row in self.tables["table-13"]["rows"]}
         apart = [abs(percent(row["speed"], paper[row["gpu"], row["slices"]])) for row in self.tables["draft-texture"]["rows"]
                  if row["at-once"] == 4 and (row["gpu"], row["slices"]) in paper]
-        return {"apart": whole(max(apart))}
+        made = {"apart": whole(max(apart))}
+        if self.gpu is not None:
+            made["gpu_bound"] = span([row.of_bound(self.gpu) for row in self.rows("draft").values()])
+        return made
 
     def inconsistencies(self):
         text, ten = self.tables["text"], self.tables["table-10"]
