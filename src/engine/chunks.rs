@@ -208,7 +208,8 @@ impl Engine {
     /// # Errors
     /// Errors of the device in building programs and allocating memory.
     pub fn add_steps(&mut self, recipe: &Recipe, source: &Source, plan: &Plan) -> Result<()> {
-        self.wants = FeedPlan { steps: plan.steps, read: plan.pieces.read, blocks: plan.blocks };
+        let projections = plan.lamino.map(|plan| plan.pieces.projections);
+        self.wants = FeedPlan { steps: plan.steps, read: plan.pieces.read, blocks: plan.blocks, projections };
         let Engine { session, kernels, shape, outputs, .. } = self;
         let (preparation, used) = (&source.preparation, &source.scan.used);
         let mut steps = Vec::new();
@@ -348,21 +349,29 @@ impl Engine {
         Ok(seconds)
     }
 
-    /// Reconstructs the slices of these numbers about an inclined axis, from the rows of the detector that they need; see
-    /// [`LaminoStage::run`].
-    pub(super) fn reconstruct_inclined(
+    /// Adds what some projections contribute to the slices of these numbers about an inclined axis, which are on the device
+    /// afterwards; see [`LaminoStage::add`].
+    pub(super) fn add_inclined(
         &mut self,
         which: &[usize],
+        projections: Range<usize>,
         rows: &[f32],
-        slices: &mut [f32],
     ) -> Result<DeviceSeconds> {
         let Engine { session, kernels: ChunkKernels { filter, sinogram, .. }, lamino, inputs, outputs, .. } = self;
         match (lamino, inputs.first_mut(), outputs.first()) {
             (Some(stage), Some(input), Some(output)) => {
-                stage.run(session, (filter, sinogram), (input, &output.values), which, rows, slices)
+                stage.add(session, (filter, sinogram), (input, &output.values), which, projections, rows)
             }
             _ => Err(no_buffer()),
         }
+    }
+
+    /// Copies slices from the device, of which `first` is the number of the first in its chunk. Returns the seconds.
+    pub(super) fn download_slices(&self, first: usize, slices: &mut [f32]) -> Result<f64> {
+        let start = Instant::now();
+        let output = self.outputs.first().ok_or_else(no_buffer)?;
+        self.session.download(&output.values, first * self.shape.out_slice, slices, "slices")?;
+        Ok(start.elapsed().as_secs_f64())
     }
 
     /// Computes one slice `[y][x]` as a run does, before it is finished, without counting replaced values.
@@ -377,7 +386,9 @@ impl Engine {
     pub fn timed_slice(&mut self, source: &Source, slice: usize) -> Result<(Vec<f32>, DeviceSeconds)> {
         let mut values = vec![0f32; self.shape.out_slice];
         if self.lamino.is_some() {
-            let seconds = self.reconstruct_inclined(&[slice], &source.read_for(&[slice])?, &mut values)?;
+            let projections = 0..source.scan.used.len();
+            let mut seconds = self.add_inclined(&[slice], projections, &source.read_for(&[slice])?)?;
+            seconds.download += self.download_slices(0, &mut values)?;
             return Ok((values, seconds));
         }
         if self.rows.is_none() {
@@ -402,7 +413,7 @@ impl Engine {
         let (session, slices, scan, stride) = (&self.session, [slice], source.rows(), self.shape.in_slice);
         let mut memory = HostMemory::plain(rows.most_bytes().div_ceil(4))?;
         for piece in self.wants.pieces(&scan, &slices, &(0..1), &mut self.loaded) {
-            self.wants.read(&source.host, &scan, &slices, &piece, &mut memory)?;
+            self.wants.read(&source.host, &scan, &slices, (&(0..1), &piece), &mut memory)?;
             let chunk = FedChunk { slices: &slices, first: 0, sinograms: &mut *sinograms, stride };
             rows.correct(session, &scan, &piece, memory.as_bytes(), chunk)?;
             let complete = (!matches!(piece, Piece::Batch { .. })).then_some(&slices[..]);

@@ -7,7 +7,7 @@ use crate::fft::{Filtered, RowBatch, RowStage};
 use crate::geometry::{Cut, Geometry, Lamino};
 use crate::kernel::{GUARD, KernelSource};
 use crate::operations::{LaminoProjector, LaminoRows};
-use crate::plan::LaminoPlan;
+use crate::plan::{InclinedPieces, LaminoPlan};
 use opencl3::memory::{Buffer, CL_MEM_READ_WRITE};
 use std::ops::Range;
 use std::time::Instant;
@@ -20,8 +20,8 @@ pub(super) struct LaminoStage {
     filtered: Buffer<f32>,
     /// Parts of the projections that are on the device at a time.
     parts: Vec<Range<usize>>,
-    /// Number of chunks that the host holds in each direction.
-    pub chunks_on_host: usize,
+    /// Pieces of a chunk that the host holds.
+    pub pieces: InclinedPieces,
     /// Largest number of rows of the detector that a chunk needs.
     pub rows: usize,
     bins: usize,
@@ -43,7 +43,7 @@ impl LaminoStage {
             projector: LaminoProjector::new(session, geometry, plan.lamino, chunk)?,
             filtered: session.buffer(values, CL_MEM_READ_WRITE, "filtered rows of the detector")?,
             parts: cut.parts(geometry).collect(),
-            chunks_on_host: plan.chunks_on_host,
+            pieces: plan.pieces,
             rows: plan.rows,
             bins: geometry.bins,
             chunk,
@@ -58,38 +58,48 @@ impl LaminoStage {
         &self.projector.source
     }
 
+    /// Returns the number of projections of the scan.
+    pub fn projections(&self) -> usize {
+        self.parts.last().map_or(0, |last| last.end)
+    }
+
     /// Returns the rows of the detector that some slices need.
     pub fn rows_of(&self, slices: &[usize]) -> Range<usize> {
         self.lamino.rows_of(slices)
     }
 
-    /// Reconstructs the slices of these numbers, `[slice][y][x]`, from the corrected rows of the detector that they need,
-    /// `[row][projection][bin]`, with buffers for a part of the rows and for the slices.
+    /// Adds what some projections contribute to the slices of these numbers, from the corrected rows of the detector that they
+    /// need, `[row][projection][bin]`, with buffers for a part of the rows and for the slices `[slice][y][x]`. The first
+    /// projections begin the slices; the ones after them come in order.
     ///
     /// A slice's bits do not depend on the others, nor on the parts of the projections.
     ///
     /// # Errors
     /// Errors of the device, and [`Error::Internal`] for a chunk that does not fit the plan.
-    pub fn run(
+    pub fn add(
         &mut self,
         session: &Session,
         (filter, sinogram): (&mut RowStage, &mut SinogramStore),
         (input, output): (&mut Buffer<f32>, &Buffer<f32>),
         which: &[usize],
+        projections: Range<usize>,
         rows: &[f32],
-        slices: &mut [f32],
     ) -> Result<DeviceSeconds> {
         let needed = self.rows_of(which);
-        let in_row = self.parts.last().map_or(0, |last| last.end) * self.bins;
+        let in_row = projections.len() * self.bins;
         if which.len() > self.chunk || needed.len() > self.rows || rows.len() != needed.len() * in_row {
             let (count, chunk) = (which.len(), self.chunk);
             return Err(Error::Internal(format!("{count} slices of {needed:?} do not fit the plan of {chunk}")));
         }
-        self.projector.choose(session, which)?;
+        if projections.start == 0 {
+            self.projector.choose(session, which)?;
+        }
         let mut total = DeviceSeconds::default();
-        for part in &self.parts {
+        let among = |part: &&Range<usize>| projections.start <= part.start && part.end <= projections.end;
+        for part in self.parts.iter().filter(among) {
             let start = Instant::now();
-            let within = part.start * self.bins..part.end * self.bins;
+            let first = part.start - projections.start;
+            let within = first * self.bins..(first + part.len()) * self.bins;
             for (number, row) in rows.chunks_exact(in_row).enumerate() {
                 session.upload(input, number * within.len(), &row[within.clone()], "sinograms")?;
             }
@@ -117,9 +127,6 @@ impl LaminoStage {
                 false => (began.elapsed().as_secs_f64() - on_host).max(0.0),
             };
         }
-        let start = Instant::now();
-        session.download(output, 0, slices, "slices")?;
-        total.download += start.elapsed().as_secs_f64();
         Ok(total)
     }
 }

@@ -411,6 +411,7 @@ fn samples(stacks: &Stacks, preparation: &Preparation, used: &[usize], sinograms
         blocks: correction.as_ref().and_then(|correction| preparation.blocks(&correction.images, used.len())),
         correctable: correction.is_some(),
         whole_frames: !sinograms && stacks.data.has_whole_frames(),
+        apart: !sinograms && preparation.block().is_none() && !preparation.has_sinogram_steps(),
         held: correction.as_ref().map_or(DetectorImages::default(), RowCorrection::detector_images),
     }
 }

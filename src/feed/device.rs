@@ -96,6 +96,7 @@ impl DeviceFeed {
                 let place = (positions.start - first) * stride;
                 self.corrector.copy(session, &slices[positions.clone()], sinograms, place, stride)
             }
+            Piece::Projections(_) => Err(Error::Internal("the host corrects rows for an inclined axis".into())),
         }
     }
 

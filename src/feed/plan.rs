@@ -15,6 +15,9 @@ pub enum Piece {
     Slices(Range<usize>),
     /// Samples of a batch of a block that is kept, with the number of the block.
     Batch { block: usize, batch: DetectorBatch },
+    /// Rows that the slices of a chunk about an inclined axis need, corrected by the host: at some positions of the list of
+    /// projections that are used.
+    Projections(Range<usize>),
     /// Nothing to read: the rows of the slices at some positions are in the block that was read before.
     OfBlock(Range<usize>),
 }
@@ -27,12 +30,14 @@ pub struct FeedPlan {
     pub read: usize,
     /// Blocks in which the device corrects rows, if it does.
     pub blocks: Option<BlockShape>,
+    /// Number of projections that are read at once, if the axis is inclined.
+    pub projections: Option<usize>,
 }
 
 impl FeedPlan {
     /// Returns the plan for sinograms that the host has corrected, `read` of them at a time.
     pub fn of_host(read: usize) -> Self {
-        FeedPlan { steps: StepBackends::HOST, read, blocks: None }
+        FeedPlan { steps: StepBackends::HOST, read, blocks: None, projections: None }
     }
 
     /// Returns the pieces of a chunk of a list of slices, in the order of reading. `loaded` is the block that was read
@@ -44,6 +49,9 @@ impl FeedPlan {
         chunk: &Range<usize>,
         loaded: &mut Option<usize>,
     ) -> Vec<Piece> {
+        if let Some(projections) = self.projections {
+            return parts_of(scan.used.len(), projections).map(Piece::Projections).collect();
+        }
         let of_chunk = |part: Range<usize>| chunk.start + part.start..chunk.start + part.end;
         let Some(shape) = self.blocks.filter(|shape| shape.place != BlockPlace::Nowhere) else {
             let parts = match self.steps.rows {
@@ -68,7 +76,7 @@ impl FeedPlan {
         pieces
     }
 
-    /// Reads a piece into memory that holds it, and corrects it unless the device does. Returns the counts of replaced
+    /// Reads a piece of a chunk into memory that holds it, and corrects it unless the device does. Returns the counts of replaced
     /// values.
     ///
     /// # Errors
@@ -78,17 +86,17 @@ impl FeedPlan {
         host: &HostFeed,
         scan: &ScanRows,
         slices: &[usize],
-        piece: &Piece,
+        (chunk, piece): (&Range<usize>, &Piece),
         values: &mut HostMemory,
     ) -> Result<Counts> {
         match piece {
-            Piece::Slices(positions) if scan.lamino.is_some() => {
-                let rows = scan.rows_of(&slices[positions.clone()]);
+            Piece::Projections(projections) => {
+                let rows = scan.rows_of(&slices[chunk.clone()]);
                 // those that slices before need, too, were counted for these
-                let before = scan.rows_of(&slices[..positions.start]);
+                let before = scan.rows_of(&slices[..chunk.start]);
                 let new = before.last().map_or(0, |last| rows.partition_point(|row| row <= last));
-                let counting = ScanRows { wanted: &rows[new..], ..*scan };
-                return host.read(&counting, &rows, self.steps, true, &mut values[..rows.len() * scan.sinogram_len()]);
+                let part = ScanRows { wanted: &rows[new..], used: &scan.used[projections.clone()], ..*scan };
+                return host.read(&part, &rows, self.steps, true, &mut values[..rows.len() * part.sinogram_len()]);
             }
             Piece::Slices(positions) if self.steps.rows == StepBackend::Host => {
                 let which = &slices[positions.clone()];

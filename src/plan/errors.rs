@@ -22,9 +22,9 @@ messages! {
         NoMemoryForSolver { memory: String, needed: String } =>
             "--method: a slice needs {needed} of host memory, and {memory} are left";
             "give more --memory, a smaller --size, or --method fbp",
-        NoMemoryForInclined { memory: String, needed: String, rows: usize } =>
-            "--lamino-angle: a slice needs {rows} rows of the detector, of all projections, {needed} of host memory, and \
-             {memory} are left";
+        NoMemoryForInclined { memory: String, needed: String, rows: usize, projections: usize } =>
+            "--lamino-angle: a slice needs {rows} rows of the detector, of {projections} projections at a time, {needed} of \
+             host memory, and {memory} are left";
             "give more --memory, a smaller --roi, fewer projections with --projection-range, or --binning 2",
         NoMemoryForSteps { memory: String, held: String } =>
             "--memory: {memory} is not enough: the steps before the filter hold {held} (--phase and --tilt filter rows \

@@ -1,8 +1,9 @@
 //! The plan of a run about an inclined axis: slices need many rows of the detector, so a chunk is as many slices as memory
-//! holds, and projections are on the device in parts.
+//! holds, and projections are on the device in parts. Where they are corrected apart from each other, the host reads them in
+//! these parts, too, and one is read while another is computed.
 
 use super::errors::{NoKernelError, PlanDeviceError, PlanFlagError};
-use super::request::{Bytes, PIECES, Request, largest, sum};
+use super::request::{Bytes, PIECES, Request, WRITTEN_PIECES, largest, sum};
 use crate::device::{SinogramStore, sinogram_bytes};
 use crate::error::Result;
 use crate::facts::DeviceKind;
@@ -17,6 +18,10 @@ use crate::units::human;
 
 /// Least number of projections that are on the device together, unless no slice fits otherwise.
 const LEAST_PART: usize = 16;
+/// Number of parts in which projections are read where they can be, unless these had fewer than [`LEAST_PART`].
+const PARTS: usize = 16;
+/// Largest number of slices that are copied from the device at once.
+const SLICES_AT_ONCE: usize = 8;
 
 /// How slices about an inclined axis are computed on a device.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -24,11 +29,20 @@ pub struct LaminoPlan {
     pub lamino: Lamino,
     /// Largest number of rows of the detector that a chunk needs.
     pub rows: usize,
-    /// Number of chunks that the host holds in each direction: one is read or written while another is computed, if
-    /// there are several.
-    pub chunks_on_host: usize,
+    pub pieces: InclinedPieces,
     /// Number of slices that a work-item computes.
     pub depth: usize,
+}
+
+/// The pieces of a chunk that the host holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct InclinedPieces {
+    /// Number of projections of a piece that is read, and of such pieces.
+    pub projections: usize,
+    pub read: usize,
+    /// Number of slices of a piece that is written, and of such pieces.
+    pub slices: usize,
+    pub written: usize,
 }
 
 /// Sizes of a run about an inclined axis.
@@ -85,13 +99,13 @@ pub(super) fn inclined_chunks(request: &Request, lamino: Lamino) -> Result<Incli
         plan: LaminoPlan {
             lamino,
             rows: sizes.rows(chunk),
-            chunks_on_host: sizes.chunks_on_host(chunk),
+            pieces: sizes.pieces(chunk, projections),
             depth: form.depth,
         },
         chunk,
         projections,
         device_bytes: sizes.on_device(chunk, projections)?,
-        host_bytes: sizes.on_host(chunk),
+        host_bytes: sizes.on_host(chunk, projections),
         spec: sizes.spec,
     })
 }
@@ -127,33 +141,35 @@ impl LaminoSizes<'_> {
             _ => Some(slices.div_ceil(2).next_multiple_of(depth)),
         };
         let least = LEAST_PART.min(projections);
-        let parts = || (1..=projections.div_ceil(least)).map(|parts| projections.div_ceil(parts));
+        let most_parts = projections.div_ceil(least);
+        let fewest = if scan.samples.apart { PARTS.min(most_parts) } else { 1 };
+        let parts = || (fewest..=most_parts).map(|parts| projections.div_ceil(parts));
         let parts = || parts().map(|part| part.next_multiple_of(least).min(projections));
+        let smallest = 2.min(projections);
         for slices in std::iter::successors(Some(self.all), fewer) {
-            // so that a chunk is not many small parts
-            let most = if slices > depth { self.budget(slices) / 2 } else { u64::MAX };
-            if self.on_host(slices) > self.host || self.of_slices(slices) > most {
-                continue;
-            }
-            let smallest = (slices == 1).then_some(2.min(projections));
-            for part in parts().chain(smallest) {
+            for part in parts().chain((slices == 1).then_some(smallest)) {
                 let buffers = self.on_device(slices, part)?;
-                if sum(&buffers) <= self.budget(slices) && self.largest(slices, part) <= facts.max_allocation {
+                let budget = self.budget(slices, part);
+                // so that a chunk is not many small parts
+                let most = if slices > depth { budget / 2 } else { u64::MAX };
+                let fits = sum(&buffers) <= budget && self.largest(slices, part) <= facts.max_allocation;
+                if fits && self.of_slices(slices) <= most && self.on_host(slices, part) <= self.host {
                     return Ok((slices, part));
                 }
             }
         }
-        if self.on_host(1) > self.host {
-            let (memory, needed) = (human(self.host), human(self.on_host(1)));
-            return Err(PlanFlagError::NoMemoryForInclined { memory, needed, rows: self.rows(1) }.into());
+        if self.on_host(1, smallest) > self.host {
+            let (memory, needed) = (human(self.host), human(self.on_host(1, smallest)));
+            let (rows, projections) = (self.rows(1), self.pieces(1, smallest).projections);
+            return Err(PlanFlagError::NoMemoryForInclined { memory, needed, rows, projections }.into());
         }
-        let buffers = self.on_device(1, 2.min(projections))?;
+        let buffers = self.on_device(1, smallest)?;
         Err(PlanDeviceError::NoMemoryForInclined {
             device: facts.name.clone(),
             rows: self.rows(1),
             needed: human(sum(&buffers)),
             largest: human(largest(&buffers)),
-            free: human(self.budget(1)),
+            free: human(self.budget(1, smallest)),
             allocation: human(facts.max_allocation),
         }
         .into())
@@ -167,8 +183,19 @@ impl LaminoSizes<'_> {
         windows.map(|window| self.lamino.rows_of(window).len()).max().unwrap_or(1)
     }
 
-    fn chunks_on_host(&self, slices: usize) -> usize {
-        if slices >= self.all { 1 } else { PIECES }
+    /// Returns the pieces for chunks of `slices` slices, with `part` projections at a time on the device. There are several where
+    /// one is read or written while another is computed.
+    fn pieces(&self, slices: usize, part: usize) -> InclinedPieces {
+        let scan = self.request.scan;
+        let projections = if scan.samples.apart { part } else { scan.geometry.projections() };
+        let at_once = slices.clamp(1, SLICES_AT_ONCE);
+        let (pieces, chunks) = (slices.div_ceil(at_once), self.all.div_ceil(slices.max(1)));
+        InclinedPieces {
+            projections,
+            read: (scan.geometry.projections().div_ceil(projections) * chunks).clamp(1, PIECES),
+            slices: at_once,
+            written: (pieces * chunks).clamp(1, if pieces > 1 { WRITTEN_PIECES } else { PIECES }),
+        }
     }
 
     /// Returns the bytes of slices.
@@ -177,19 +204,19 @@ impl LaminoSizes<'_> {
     }
 
     /// Returns the bytes of host memory for chunks.
-    fn on_host(&self, slices: usize) -> u64 {
-        let geometry = &self.request.scan.geometry;
-        let rows = 4 * (self.rows(slices) * geometry.projections() * geometry.bins) as u64;
-        self.chunks_on_host(slices) as u64 * (rows + self.of_slices(slices))
+    fn on_host(&self, slices: usize, part: usize) -> u64 {
+        let InclinedPieces { projections, read, slices: at_once, written } = self.pieces(slices, part);
+        let rows = 4 * (self.rows(slices) * projections * self.request.scan.geometry.bins) as u64;
+        read as u64 * rows + written as u64 * self.of_slices(at_once)
     }
 
     /// Returns the bytes that may be on the device.
-    fn budget(&self, slices: usize) -> u64 {
+    fn budget(&self, slices: usize, part: usize) -> u64 {
         let Request { facts, memory, .. } = *self.request;
         let budget = memory.device.unwrap_or(facts.global_memory / 5 * 4);
         match facts.kind {
             // a processor computes in the host's memory
-            DeviceKind::Cpu => budget.min(self.host.saturating_sub(self.on_host(slices))),
+            DeviceKind::Cpu => budget.min(self.host.saturating_sub(self.on_host(slices, part))),
             _ => budget,
         }
     }

@@ -14,7 +14,7 @@ mod sizes;
 mod solver_memory;
 mod windows;
 
-pub use lamino::LaminoPlan;
+pub use lamino::{InclinedPieces, LaminoPlan};
 pub use planning::Plan;
 pub use request::{Avoid, Bytes, Memory, PIECES, Pieces, Refused, Request, WRITTEN_PIECES};
 pub use scan::{HeldByHost, SampleShape, Scan, StackShape, binned};

@@ -118,7 +118,7 @@ impl Plan {
             sets: 1,
             ahead: 0,
             cut: Cut { projections, rows: scan.geometry.roi.height },
-            pieces: Pieces { read: chunk, written: chunk },
+            pieces: Pieces { read: chunk, written: plan.pieces.slices },
             blocks: None,
             device_bytes,
             host_bytes,

@@ -47,6 +47,8 @@ pub struct SampleShape {
     pub correctable: bool,
     /// True if rows of a projection take about as long to read as all of it.
     pub whole_frames: bool,
+    /// True if the host corrects a projection without the others, and reads it without them.
+    pub apart: bool,
 }
 
 /// Bytes of host memory that steps before the filter hold if the host does them, whatever the chunks are.
@@ -147,8 +149,16 @@ impl Scan {
         let geometry = Geometry { bins, size, roi, angles, axis, weights, misfit_weights: None };
         let lamino = recipe.scan.lamino_angle.map(|degrees| Lamino::new(degrees, stack.slices, &geometry, &run_slices));
         let (stored, held) = (StoredRows::unbinned(StoredSamples::F32, stack.bins), DetectorImages::default());
-        let samples =
-            SampleShape { stored, height: 0, held, halo: 0, blocks: None, correctable: false, whole_frames: false };
+        let samples = SampleShape {
+            stored,
+            height: 0,
+            held,
+            halo: 0,
+            blocks: None,
+            correctable: false,
+            whole_frames: false,
+            apart: false,
+        };
         let scan = Scan {
             geometry,
             center,

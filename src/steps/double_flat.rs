@@ -27,6 +27,8 @@ const MOST_SIGMA: f64 = 1000.0;
 const GAUSSIAN_END: f64 = 4.0;
 /// Bytes of the rows of projections that are read and corrected at once.
 const BYTES_AT_ONCE: usize = 64 << 20;
+/// Rows of all projections that a thread adds up, where rows are read apart from each other.
+const ROWS_OF_THREAD: usize = 16;
 
 /// The image that transmissions are divided by.
 #[derive(Clone, Copy, Debug, PartialEq, SerializeDisplay, DeserializeFromStr)]
@@ -147,30 +149,51 @@ fn means(data: &Data, before: &RowSteps, rows: &Range<usize>, double_flat: Doubl
     let projections = &data.stacks.data;
     let (bins, height, all) = (projections.width(), projections.height(), projections.len());
     let threads = rayon::current_num_threads();
-    let corrected = |p: usize, wanted: &Range<usize>| -> Result<Vec<f32>> {
+    // corrects rows of a projection in memory that it gets, and returns where they are
+    let corrected = |p: usize, wanted: &Range<usize>, values: &mut Vec<f32>| -> Result<Range<usize>> {
         let read = widened(wanted, before.halo(), height);
-        let mut values = vec![0f32; read.len() * bins];
-        projections.read_rows(p, read.clone(), &mut values)?;
-        let mut band = Band::new(&mut values, height, read.clone(), wanted.clone()).of(p, all);
+        values.resize(read.len() * bins, 0.0);
+        projections.read_rows(p, read.clone(), values)?;
+        let mut band = Band::new(values, height, read.clone(), wanted.clone()).of(p, all);
         before.apply(&mut band, &mut Counts::default());
-        let wanted = band.values_of(wanted);
         if let DoubleFlat::HighPass(_) = double_flat {
-            wanted.iter_mut().for_each(|value| *value = line_integral(*value));
+            band.values_of(wanted).iter_mut().for_each(|value| *value = line_integral(*value));
         }
-        Ok(wanted.to_vec())
+        Ok((wanted.start - read.start) * bins..(wanted.end - read.start) * bins)
     };
+    let count = data.used.len() as f64;
+    if projections.rows_are_apart() && before.halo() == 0 {
+        // a thread has some rows of all projections, which stay in its cache
+        let mut means = vec![0f64; rows.len() * bins];
+        means.par_chunks_mut(ROWS_OF_THREAD * bins).enumerate().try_for_each(|(at, sums)| -> Result<()> {
+            let first = rows.start + at * ROWS_OF_THREAD;
+            let (wanted, mut values) = (first..first + sums.len() / bins, Vec::new());
+            for &p in data.used {
+                let at = corrected(p, &wanted, &mut values)?;
+                add(sums, &values[at]);
+            }
+            sums.iter_mut().for_each(|sum| *sum /= count);
+            Ok(())
+        })?;
+        return Ok(means);
+    }
     let at_once = (BYTES_AT_ONCE / (4 * bins * threads)).saturating_sub(2 * before.halo()).max(1);
     let mut means = vec![0f64; rows.len() * bins];
     for (at, sums) in means.chunks_mut(at_once * bins).enumerate() {
         let first = rows.start + at * at_once;
         let wanted = first..first + sums.len() / bins;
         for some in data.used.chunks(threads) {
-            let read: Vec<Vec<f32>> = some.par_iter().map(|&p| corrected(p, &wanted)).collect::<Result<_>>()?;
+            let read = |&p: &usize| -> Result<(Vec<f32>, usize)> {
+                let mut values = Vec::new();
+                let at = corrected(p, &wanted, &mut values)?;
+                Ok((values, at.start))
+            };
+            let read: Vec<(Vec<f32>, usize)> = some.par_iter().map(read).collect::<Result<_>>()?;
             sums.par_chunks_mut(bins).enumerate().for_each(|(row, sums)| {
-                read.iter().for_each(|of| add(sums, &of[row * bins..(row + 1) * bins]));
+                read.iter().for_each(|(values, first)| add(sums, &values[first + row * bins..][..bins]));
             });
         }
-        sums.iter_mut().for_each(|sum| *sum /= data.used.len() as f64);
+        sums.iter_mut().for_each(|sum| *sum /= count);
     }
     Ok(means)
 }

@@ -396,6 +396,11 @@ impl Preparation {
         self.sinograms.iter().for_each(|step| step.apply(values, self.bins, counts));
     }
 
+    /// Reports whether there are steps that need all projections of a row.
+    pub fn has_sinogram_steps(&self) -> bool {
+        !self.sinograms.is_empty()
+    }
+
     /// Returns the approximate memory in bytes that [`sinogram`](Self::sinogram) needs besides a sinogram of
     /// `projections` projections.
     pub fn memory(&self, projections: usize) -> usize {

@@ -387,6 +387,11 @@ fn transmissions_are_divided_by_what_projections_have_in_common() {
                 // no bit depends on the rows that are needed
                 let (found, _) = whole(&stacks.data, &some, p);
                 assert_eq!(found[20 * BINS..31 * BINS], values[20 * BINS..31 * BINS]);
+                // nor on a step before that needs rows around them, and changes nothing
+                let outliers = Some(Outliers::new(3, 1e9, false));
+                let before =
+                    Preparation::open(&Steps { outliers, ..steps(Some(double_flat)) }, &stacks, scope(used, true));
+                assert_eq!(whole(&stacks.data, &before.unwrap(), p).0, values);
             }
         }
     }

@@ -215,6 +215,17 @@ fn slices_do_not_depend_on_memory_shards_and_devices() {
         lab.ok(&format!("{flags} --device-memory {memory} --output {memory}"));
         same(memory);
     }
+    // with the steps of all projections, these are read together; sinograms are, too
+    let stripes = format!("{flags} --stripes mean");
+    lab.ok(&format!("{stripes} --output stripes"));
+    lab.ok(&format!("{stripes} --device-memory 60K --output few-stripes"));
+    assert_eq!(lab.read("few-stripes"), lab.read("stripes"));
+    let (projections, bins) = (lab.read("p").pages, SCAN.bins);
+    let sinogram =
+        |row: usize| projections.iter().flat_map(|page| page[row * bins..(row + 1) * bins].to_vec()).collect();
+    lab.write("s", "s", &Pages { width: bins, pages: (0..SCAN.rows).map(sinogram).collect() });
+    lab.ok(&format!("{} --device-memory 210K --output turned", flags.replace("--projections p", "--sinograms s")));
+    same("turned");
     for shard in ["0/3", "2/3", "1/3"] {
         lab.ok(&format!("{flags} --shard {shard} --output shards"));
     }
@@ -258,7 +269,7 @@ fn what_an_inclined_axis_leaves_no_room_for_is_refused() {
         ("--slices-per-pass 4", ["--slices-per-pass", "auto"]),
         ("--extended-field", ["--extended-field", "--lamino-angle"]),
         ("--slab 3..40", ["--slab", "26 slices"]),
-        ("--memory 100K", ["--memory", "--roi"]),
+        ("--memory 8K", ["--memory", "--roi"]),
     ] {
         lab.fails(&format!("{flags} {more}"), 2, &words);
     }

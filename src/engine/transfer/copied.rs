@@ -107,7 +107,7 @@ impl Rows<'_> {
             let start = Instant::now();
             let complete = match &piece {
                 Piece::Slices(positions) | Piece::OfBlock(positions) => positions.end == chunk.end,
-                Piece::Batch { .. } => false,
+                Piece::Batch { .. } | Piece::Projections(_) => false,
             };
             self.copy(&chunk, &piece, values.as_ref(), &mut rows)?;
             self.wait(&piece, complete.then_some(&chunk))?;

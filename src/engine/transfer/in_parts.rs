@@ -17,13 +17,9 @@ impl Transfer for InParts {
         let DeviceChannels { device, work, run, pieces, free_sinograms, computed, free_slices, .. } = channels;
         let (slices_back, free_slices) = free_slices;
         let ChunkShape { chunk, in_slice, out_slice } = engine.shape;
-        let (rows, pieces_on_host) = match &engine.lamino {
-            Some(stage) => (stage.rows, stage.chunks_on_host),
-            None => (chunk, PIECES),
-        };
-        for _ in 0..pieces_on_host {
+        for _ in 0..PIECES {
             // the receivers are here
-            let _ = free_sinograms.send(engine.session.host_memory(rows * in_slice)?);
+            let _ = free_sinograms.send(engine.session.host_memory(chunk * in_slice)?);
             let _ = slices_back.send(engine.session.host_memory(chunk * out_slice)?);
         }
         drop(slices_back);
@@ -37,15 +33,7 @@ impl Transfer for InParts {
             let Ok(mut slices) = free_slices.recv() else { break };
             let to = &mut slices[..positions.len() * out_slice];
             let start = Instant::now();
-            let which = &run.slices[positions.clone()];
-            busy = busy
-                + match &engine.lamino {
-                    None => engine.reconstruct(&values[..positions.len() * in_slice], to)?,
-                    Some(stage) => {
-                        let rows = stage.rows_of(which).len();
-                        engine.reconstruct_inclined(which, &values[..rows * in_slice], to)?
-                    }
-                };
+            busy = busy + engine.reconstruct(&values[..positions.len() * in_slice], to)?;
             run.clock.add(Stage::Computing, start.elapsed());
             // the reader may have read all
             let _ = free_sinograms.send(values);

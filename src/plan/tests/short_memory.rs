@@ -52,7 +52,8 @@ fn of_h200(device_memory: &str, outliers: bool, images: ImageSteps, change: fn(&
     let sample = crate::source::SampleType::U16;
     let stored = StoredRows::unbinned(StoredSamples { sample, ..StoredSamples::F32 }, 2048);
     let held = DetectorImages { flats: 1, ..Default::default() };
-    scan.samples = SampleShape { stored, height: 2048, held, halo, blocks, correctable: true, whole_frames: false };
+    scan.samples =
+        SampleShape { stored, height: 2048, held, halo, blocks, correctable: true, whole_frames: false, apart: false };
     let plan = planned(&job, &scan, &choice, &facts, 64 << 30, nothing(&known())).unwrap();
     assert!(sum(&plan.device_bytes) <= job.execution.device_memory.unwrap());
     plan
