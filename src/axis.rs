@@ -190,7 +190,8 @@ impl Aligned {
         // stripes are left in: their removal acts alike on both halves of a turn, not as on mirror images, and would
         // move the axis that is found
         let sampled = sample_of(&source, &job, reporter)?;
-        let search = sampled.search(query.method, query.range)?;
+        let inclined = source.scan.lamino.map(|_| Method::Rings);
+        let search = sampled.search(inclined.or(query.method), query.range)?;
         let tilt = search.tilt.map(|AxisTilt { slope, likely, uncertainty }| FoundTilt {
             degrees: degrees_of(&job) + slope.atan().to_degrees(),
             uncertainty: uncertainty.hypot(likely - slope).to_degrees(),

@@ -22,6 +22,10 @@ messages! {
             "registration of mirrored projections: no two of the projections, {first} to {last} degrees, are 180 \
              degrees apart";
             "try the method sweep, or check --angles and --overall-angle",
+        NoRings { first: String, last: String, gap: String } =>
+            "--center auto: about an inclined axis, only the mean of a whole turn is its own mirror image; projections are from \
+             {first} to {last} degrees, with {gap} between two of them";
+            "give --center X, or check --angles and --overall-angle; fbp trials --vary center=A..B:STEP shows slices about several",
     }
 }
 
@@ -38,10 +42,10 @@ messages! {
             "choose --rows with a sample, check --flats and -log, or give --center in bins",
         Ambiguous { results: String, trials: String, choice: String } =>
             "rotation axis: ambiguous: there is no single best position; results: {results}";
-            "next: look at trial slices with fbp center {trials}; or take {choice}",
+            "next: look at trial slices with {trials}; or take {choice}",
         Uncertain { results: String, trials: String, choice: String } =>
             "rotation axis: uncertain: rows, projections or parts of a slice disagree about it; results: {results}";
-            "next: look at trial slices with fbp center {trials}; or take {choice}",
+            "next: look at trial slices with {trials}; or take {choice}",
         Angles { results: String } =>
             "rotation axis: angles: the first and last projections contradict the angles; results: {results}";
             "give --overall-angle 360 or 180 as scanned, or correct --angles",

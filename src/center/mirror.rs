@@ -5,6 +5,9 @@
 //! unrelated ones. All pairs and rows contribute to one curve. Its minimum over a masked overlap is that of normalised
 //! cross-correlation (Padfield, Masked object registration in the Fourier domain, IEEE Trans. Image Process. 21, 2012);
 //! the sample need not be within the field of view. For off-centre 360-degree scans see Vo et al., Appl. Sci. 11, 2021.
+//!
+//! About an inclined axis, opposite projections are no mirror images, but the mean of a whole turn is one of itself: every
+//! point of the sample moves on an ellipse that is symmetric about the axis.
 
 use super::Sinograms;
 use super::curve::{CostCurve, Curve, Minimum, TrialPositions};
@@ -14,6 +17,7 @@ use crate::error::Result;
 use crate::numbers::brief;
 use multiversion::multiversion;
 use rayon::prelude::*;
+use std::f64::consts::SQRT_2;
 use std::ops::Range;
 
 /// Largest number of pairs that are compared, over all rows.
@@ -106,6 +110,45 @@ pub fn search(sinograms: &Sinograms, low: f64, high: f64) -> Result<(Minimum, Co
     // the axis is the mean of the positions of both projections of each pair
     let minimum = curve.minimum().with_error(jitter(sinograms) / (2.0 * pairs.len() as f64).sqrt());
     Ok((minimum, CostCurve::of_binned(&curve, 1.0, 0.0)))
+}
+
+/// Finds an inclined axis between two positions in bins by the mean of all projections of a turn.
+pub fn rings(sinograms: &Sinograms, low: f64, high: f64) -> Result<(Minimum, CostCurve)> {
+    let weights = turn_weights(&sinograms.angles);
+    let gap = weights.iter().map(|(_, weight)| *weight).fold(0.0, f64::max);
+    if gap > GAP {
+        let [first, last] = [sinograms.angles.first(), sinograms.angles.last()].map(|a| brief(*a.unwrap_or(&0.0)));
+        return Err(AxisScanError::NoRings { first, last, gap: brief(2.0 * gap) }.into());
+    }
+    let mean = |row: &Vec<f32>| -> Vec<f32> {
+        let mut sums = vec![0f64; sinograms.bins];
+        for &(p, weight) in &weights {
+            let projection = &row[p * sinograms.bins..(p + 1) * sinograms.bins];
+            sums.iter_mut().zip(projection).for_each(|(sum, value)| *sum += weight / 360.0 * f64::from(*value));
+        }
+        sums.into_iter().map(|sum| sum as f32).collect()
+    };
+    let rows = sinograms.rows.par_iter().map(mean).collect();
+    let means = Sinograms { bins: sinograms.bins, angles: vec![0.0], heights: sinograms.heights.clone(), rows };
+    let curve = compare(&means, &[[only(0), only(0)]], low, high);
+    let found = curve.minimum();
+    // the two halves of a row tell the same
+    let found = Minimum { uncertainty: SQRT_2 * found.uncertainty, ..found };
+    let error = jitter(sinograms) / (sinograms.angles.len() as f64).sqrt();
+    Ok((found.with_error(error), CostCurve::of_binned(&curve, 1.0, 0.0)))
+}
+
+/// Returns the projections in the order in which a turn has them, each with half the degrees between its neighbours.
+fn turn_weights(angles: &[f64]) -> Vec<(usize, f64)> {
+    let mut order: Vec<(usize, f64)> = angles.iter().map(|angle| angle.rem_euclid(360.0)).enumerate().collect();
+    order.sort_by(|a, b| a.1.total_cmp(&b.1));
+    let count = order.len();
+    let weight = |i: usize| {
+        let before = if i > 0 { order[i - 1].1 } else { order[count - 1].1 - 360.0 };
+        let after = if i + 1 < count { order[i + 1].1 } else { order[0].1 + 360.0 };
+        (order[i].0, (after - before) / 2.0)
+    };
+    (0..count).map(weight).collect()
 }
 
 /// Compares the blends of each pair, one of them mirrored about positions from `low` to `high` (bins).
@@ -302,6 +345,54 @@ mod tests {
             for (found, expected) in shares.iter().flatten().zip(by_definition(a, b, blocks).iter().flatten()) {
                 assert!((found - expected).abs() < 1e-9 * bins as f64, "{twice}: {found}, {expected}");
             }
+        }
+    }
+
+    /// Sinograms of some rows of blobs that turn about an axis inclined by 30 degrees, with some noise.
+    fn inclined(angles: &[f64], axis: f64, noise: f64) -> Sinograms {
+        let (bins, rows) = (240, 80);
+        let (sin_a, cos_a) = 30f64.to_radians().sin_cos();
+        let blobs: Vec<[f64; 4]> = (0..30)
+            .map(|i| {
+                let of = |by: f64, reach: f64| reach * ((i as f64 + 1.0) * by).sin();
+                [of(1.7, 70.0), of(2.9, 70.0), of(4.1, 20.0), 2.5 + of(0.7, 1.0)]
+            })
+            .collect();
+        let random = |at: usize| ((at as f64 * 12.9898).sin() * 43758.5453).fract();
+        let value = |row: usize, p: usize, bin: usize| {
+            let (sin, cos) = angles[p].to_radians().sin_cos();
+            let of = |&[x, y, z, size]: &[f64; 4]| {
+                let u = axis + x * cos + y * sin;
+                let v = 39.5 + z * cos_a + sin_a * (y * cos - x * sin);
+                (-((bin as f64 - u).powi(2) + (row as f64 - v).powi(2)) / (2.0 * size * size)).exp()
+            };
+            (blobs.iter().map(of).sum::<f64>() + noise * random((row * 997 + p) * bins + bin)) as f32
+        };
+        let numbers: Vec<usize> = (4..rows).step_by(5).collect();
+        let sinogram = |&row: &usize| -> Vec<f32> {
+            (0..angles.len() * bins).map(|at| value(row, at / bins, at % bins)).collect()
+        };
+        let sinograms: Vec<Vec<f32>> = numbers.iter().map(sinogram).collect();
+        let rows: Vec<&[f32]> = sinograms.iter().map(Vec::as_slice).collect();
+        Sinograms::of_rows(bins, angles, &numbers, &rows)
+    }
+
+    #[test]
+    fn the_mean_of_a_turn_tells_an_inclined_axis() {
+        use crate::center::AxisVerdict;
+        let even =
+            |count: usize, turn: f64| -> Vec<f64> { (0..count).map(|p| p as f64 * turn / count as f64).collect() };
+        let uneven: Vec<f64> =
+            even(180, 360.0).iter().map(|angle| angle + 0.8 * (9.0 * angle).to_radians().sin()).collect();
+        for (angles, axis, noise) in
+            [(even(180, 360.0), 113.3, 0.05), (uneven, 126.8, 0.0), (even(360, 720.0), 119.5, 0.2)]
+        {
+            let (found, _) = rings(&inclined(&angles, axis, noise), 90.0, 150.0).unwrap();
+            assert!((found.at - axis).abs() < (4.0 * found.uncertainty).max(0.05), "{axis}: {found:?}");
+            assert!(found.verdict == AxisVerdict::Ok && found.uncertainty < 0.15, "{axis}: {found:?}");
+        }
+        for angles in [even(180, 180.0), even(100, 330.0), even(60, 360.0)] {
+            assert!(rings(&inclined(&angles, 113.3, 0.0), 90.0, 150.0).is_err(), "{angles:?}");
         }
     }
 }

@@ -5,7 +5,8 @@
 //!
 //! * [`likelihood`]: the evidence of all projections together; the answer, where nothing contradicts it.
 //! * [`mirror`]: `h_p(x, y) - c` changes its sign when the angle increases by 180 degrees, so opposite projections are
-//!   mirror images. `registration` and `overlap` compare them.
+//!   mirror images. `registration` and `overlap` compare them; `rings` compares the mean of all with its own mirror image,
+//!   which is all that an inclined axis leaves.
 //! * [`vo`]: a sinogram over 360 degrees has no energy outside a double wedge of its Fourier transform.
 //! * [`sweep`]: a slice that is reconstructed with a wrong axis has more negative values than with the correct one.
 //!
@@ -66,6 +67,8 @@ pub enum Method {
     Overlap,
     /// Negative values of trial slices: Donath, Beckmann and Schreyer (2006).
     Sweep,
+    /// Comparison of the mean of a whole turn with its mirror image; for an inclined axis, and for no other.
+    Rings,
     /// Mean of methods that agree although none is certain enough by itself, each weighted by its variance.
     Weighted,
 }
@@ -87,6 +90,7 @@ impl Method {
             Method::Vo => "vo",
             Method::Overlap => "overlap",
             Method::Sweep => "sweep",
+            Method::Rings => "rings",
             Method::Weighted => "weighted",
         }
     }
@@ -178,6 +182,7 @@ fn search(method: Method, sinograms: &Sinograms, range: Option<(f64, f64)>) -> R
             return Ok(Traced { estimate, second, tilt, ..traced });
         }
         Method::Registration | Method::Overlap => mirror::search(sinograms, low, high)?,
+        Method::Rings => mirror::rings(sinograms, low, high)?,
         Method::Vo => vo::search(sinograms, low, high)?,
         Method::Sweep => sweep::search(sinograms, low, high),
         Method::Weighted => return Err(AxisMethodError::Weighted { names: Method::names() }.into()),
@@ -413,10 +418,12 @@ pub fn accept(search: &AxisSearch) -> Result<AxisEstimate> {
     Err(error.into())
 }
 
-/// Returns the trial slices about the position of a search that is in doubt, as `--sweep` takes them.
+/// Returns the trial slices about the position of a search that is in doubt, as `--sweep` takes them; `None` also where the axis
+/// is inclined, which `fbp center` does not know.
 pub fn next_sweep(search: &AxisSearch) -> Option<String> {
     let first = search.found.first()?;
-    matches!(first.verdict, AxisVerdict::Ambiguous | AxisVerdict::Uncertain).then(|| sweep_about(first.value, first))
+    let in_doubt = matches!(first.verdict, AxisVerdict::Ambiguous | AxisVerdict::Uncertain);
+    (in_doubt && first.method != Method::Rings).then(|| sweep_about(first.value, first))
 }
 
 fn sweep_about(at: f64, found: &AxisEstimate) -> String {
@@ -427,8 +434,12 @@ fn sweep_about(at: f64, found: &AxisEstimate) -> String {
 
 /// Returns the flags that show trial slices about the most likely positions, and what takes the likelier one.
 fn next_steps(search: &AxisSearch, first: AxisEstimate) -> (String, String) {
+    if first.method == Method::Rings {
+        let trials = format!("fbp trials --vary center={}", sweep_about(first.value, &first).replace("..", "..="));
+        return (trials, format!("the likeliest with --center {:.2}", first.value));
+    }
     let around = |at: f64| format!("--sweep {}", sweep_about(at, &first));
-    let mut trials = format!("{} --output trials.html", around(first.value));
+    let mut trials = format!("fbp center {} --output trials.html", around(first.value));
     if let Some((at, share)) = search.second {
         let percent = |share: f64| (100.0 * share).round();
         trials += &format!(

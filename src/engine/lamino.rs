@@ -100,8 +100,11 @@ impl LaminoStage {
             let start = Instant::now();
             let first = part.start - projections.start;
             let within = first * self.bins..(first + part.len()) * self.bins;
-            for (number, row) in rows.chunks_exact(in_row).enumerate() {
-                session.upload(input, number * within.len(), &row[within.clone()], "sinograms")?;
+            match within.len() == in_row {
+                true => session.upload(input, 0, rows, "sinograms")?,
+                false => rows.chunks_exact(in_row).enumerate().try_for_each(|(number, row)| {
+                    session.upload(input, number * within.len(), &row[within.clone()], "sinograms")
+                })?,
             }
             total.upload += start.elapsed().as_secs_f64();
             let began = Instant::now();

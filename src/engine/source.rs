@@ -28,6 +28,8 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 /// Number of rows that stand for all, spread over the rows of the run; fewer if their sinograms exceed [`SAMPLED_VALUES`].
 const SAMPLED_ROWS: usize = 8;
+/// The same where the axis is inclined: only the mean of all projections of a row tells where it is.
+const SAMPLED_ROWS_INCLINED: usize = 64;
 /// Largest number of values of all sampled sinograms together, unless one alone has more.
 const SAMPLED_VALUES: usize = 1 << 26;
 /// Share of the host's memory that rows take at most that are kept as they are stored.
@@ -283,8 +285,15 @@ impl Source {
 
     /// Returns the numbers of some rows that stand for all rows of the run, also in its shards.
     pub fn sampled_rows(&self) -> Vec<usize> {
-        let slices = &self.scan.run_slices;
-        let count = SAMPLED_ROWS.min(SAMPLED_VALUES / self.rows().sinogram_len().max(1)).clamp(1, slices.len());
+        let needed;
+        let (slices, most) = match &self.scan.lamino {
+            None => (&self.scan.run_slices, SAMPLED_ROWS),
+            Some(_) => {
+                needed = needed_rows(&self.scan).collect();
+                (&needed, SAMPLED_ROWS_INCLINED)
+            }
+        };
+        let count = most.min(SAMPLED_VALUES / self.rows().sinogram_len().max(1)).clamp(1, slices.len());
         (0..count).map(|i| slices[(2 * i + 1) * slices.len() / (2 * count)]).collect()
     }
 

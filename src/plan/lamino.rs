@@ -19,7 +19,7 @@ use crate::units::human;
 /// Least number of projections that are on the device together, unless no slice fits otherwise.
 const LEAST_PART: usize = 16;
 /// Number of parts in which projections are read where they can be, unless these had fewer than [`LEAST_PART`].
-const PARTS: usize = 16;
+const PARTS: usize = 8;
 /// Largest number of slices that are copied from the device at once.
 const SLICES_AT_ONCE: usize = 8;
 

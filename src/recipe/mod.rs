@@ -157,10 +157,16 @@ impl Recipe {
             };
         }
         let Recipe { scan, kernel, solver, .. } = self;
-        let searched = matches!(scan.center, Center::Search(_) | Center::Ends(_));
+        let by_method = matches!(scan.center, Center::Search(Some(_)));
         for (flag, given, advice) in [
             ("--rows", args.rows.is_some(), "--slab A..B"),
-            ("--center auto", searched, "--center X; fbp trials --vary center=A..B:STEP shows slices about several"),
+            ("--center C0,C1", matches!(scan.center, Center::Ends(_)), "--center X, or --center auto"),
+            (
+                "--center auto:METHOD",
+                by_method,
+                "--center auto, which compares the mean of a turn with its mirror image",
+            ),
+            ("--tilt auto", scan.search_tilt, "--tilt DEG"),
             ("--method", solver.is_some(), "--method fbp"),
             ("--interpolation", kernel.interpolation != Interpolation::Linear, "--interpolation linear"),
             ("--mode", kernel.mode != Mode::Precise, "--mode precise"),

@@ -277,7 +277,11 @@ fn what_an_inclined_axis_leaves_no_room_for_is_refused() {
     let upright = "reconstruct --projections p --output r";
     lab.fails(&format!("{upright} --slab 1..3"), 2, &["--slab", "--lamino-angle"]);
     lab.fails(&format!("{upright} --lamino-angle 85"), 2, &["--lamino-angle", "80"]);
-    lab.fails(&format!("{upright} --lamino-angle 20 --center auto"), 2, &["--center auto", "fbp trials"]);
+    for (axis, word) in [("auto:vo", "--center auto:METHOD"), ("17,19", "--center C0,C1"), ("auto --tilt auto", "--tilt auto")] {
+        lab.fails(&format!("{upright} --lamino-angle 20 --center {axis}"), 2, &[word, "--lamino-angle"]);
+    }
+    // the mean of half a turn is not its own mirror image
+    lab.fails(&format!("{upright} --lamino-angle 20 --center auto"), 3, &["--center auto", "whole turn", "fbp trials"]);
     let wrong = lab.command(&flags).env("FBP_TEST_FAULT", "lamino").output().unwrap();
     lab.check_failure(&wrong, &flags, 4, &["--lamino-angle", "wrong on this device"]);
     lab.assert_no_output("r");
@@ -303,4 +307,22 @@ fn other_commands_and_outputs_know_inclined_axes() {
     // of the middle row, by both angles
     assert_eq!(trials.pages.len(), 2);
     assert_eq!(trials.pages[1], plain.pages[2]);
+}
+
+#[test]
+fn the_axis_is_found_by_the_mean_of_a_turn() {
+    let lab = Lab::new();
+    for center in [55.4, 70.25] {
+        lab.ok(&format!(
+            "phantom --kind asymmetric --size 128 --projections 180 --overall-angle 360 --slices 64 --lamino-angle 30 \
+             --as projections --center {center} --noise 0.3 --output p --overwrite"
+        ));
+        let run = "reconstruct --projections p --overall-angle 360 --lamino-angle 30 --center auto --slab 30..34";
+        let (_, said) = lab.ok(&format!("{run} --report r.json --output r --overwrite"));
+        assert!(said.contains("found by rings"), "{said}");
+        let record: serde_json::Value = serde_json::from_str(&lab.read_text("r.json")).unwrap();
+        let axis = &record["center"];
+        let [value, deviation] = ["value", "uncertainty"].map(|key| axis[key].as_f64().unwrap());
+        assert!((value - center).abs() < (4.0 * deviation).max(0.05) && deviation < 0.15, "{center}: {axis}");
+    }
 }

@@ -58,7 +58,7 @@ impl ComponentBeam<'_> {
             resolutions.push(halved);
         }
         let start = vec![0.0; self.components.len()];
-        resolutions.iter().rev().fold(start, |weights, images| Lines::of(images).search(weights))
+        resolutions.iter().rev().fold(start, |weights, images| LinesByWeights::of(images).search(weights))
     }
 }
 
@@ -89,7 +89,7 @@ impl Images {
 }
 
 /// The line integrals of a projection as functions of the weights: `base + ln(1 + sum of weights * slopes)`.
-struct Lines {
+struct LinesByWeights {
     width: usize,
     base: Vec<f64>,
     slopes: Vec<Vec<f64>>,
@@ -112,8 +112,8 @@ struct Variation {
     right: Vec<f64>,
 }
 
-impl Lines {
-    fn of(Images { width, images }: &Images) -> Lines {
+impl LinesByWeights {
+    fn of(Images { width, images }: &Images) -> LinesByWeights {
         let (mean, counts) = (&images[0], &images[1]);
         let is_lit = |(mean, count): (&f64, &f64)| *mean > 0.0 && *count > LEAST_TRANSMISSION * mean;
         let lit: Vec<bool> = mean.iter().zip(counts).map(is_lit).collect();
@@ -121,7 +121,7 @@ impl Lines {
             of.iter().zip(by).zip(&lit).map(|((of, by), lit)| if *lit { of / by } else { 0.0 }).collect()
         };
         let line = |(ratio, lit): (f64, &bool)| if *lit { ratio.ln() } else { 0.0 };
-        Lines {
+        LinesByWeights {
             width: *width,
             base: ratio(mean, counts).into_iter().zip(&lit).map(line).collect(),
             slopes: images[2..].iter().map(|component| ratio(component, mean)).collect(),
