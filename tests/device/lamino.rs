@@ -277,7 +277,9 @@ fn what_an_inclined_axis_leaves_no_room_for_is_refused() {
     let upright = "reconstruct --projections p --output r";
     lab.fails(&format!("{upright} --slab 1..3"), 2, &["--slab", "--lamino-angle"]);
     lab.fails(&format!("{upright} --lamino-angle 85"), 2, &["--lamino-angle", "80"]);
-    for (axis, word) in [("auto:vo", "--center auto:METHOD"), ("17,19", "--center C0,C1"), ("auto --tilt auto", "--tilt auto")] {
+    for (axis, word) in
+        [("auto:vo", "--center auto:METHOD"), ("17,19", "--center C0,C1"), ("auto --tilt auto", "--tilt auto")]
+    {
         lab.fails(&format!("{upright} --lamino-angle 20 --center {axis}"), 2, &[word, "--lamino-angle"]);
     }
     // the mean of half a turn is not its own mirror image
