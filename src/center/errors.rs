@@ -22,7 +22,7 @@ messages! {
             "registration of mirrored projections: no two of the projections, {first} to {last} degrees, are 180 \
              degrees apart";
             "try the method sweep, or check --angles and --overall-angle",
-        NoRings { first: String, last: String, gap: String } =>
+        GapInTurn { first: String, last: String, gap: String } =>
             "--center auto: about an inclined axis, only the mean of a whole turn is its own mirror image; projections are from \
              {first} to {last} degrees, with {gap} between two of them";
             "give --center X, or check --angles and --overall-angle; fbp trials --vary center=A..B:STEP shows slices about several",

@@ -118,7 +118,7 @@ pub fn rings(sinograms: &Sinograms, low: f64, high: f64) -> Result<(Minimum, Cos
     let gap = weights.iter().map(|(_, weight)| *weight).fold(0.0, f64::max);
     if gap > GAP {
         let [first, last] = [sinograms.angles.first(), sinograms.angles.last()].map(|a| brief(*a.unwrap_or(&0.0)));
-        return Err(AxisScanError::NoRings { first, last, gap: brief(2.0 * gap) }.into());
+        return Err(AxisScanError::GapInTurn { first, last, gap: brief(2.0 * gap) }.into());
     }
     let mean = |row: &Vec<f32>| -> Vec<f32> {
         let mut sums = vec![0f64; sinograms.bins];

@@ -5,6 +5,7 @@ use crate::error::{Error, Result};
 use crate::geometry::Roi;
 use serde_with::{DeserializeFromStr, SerializeDisplay};
 use std::fmt;
+use std::ops::Range;
 use std::str::FromStr;
 
 /// The part of every projection that contains only air.
@@ -27,6 +28,22 @@ impl fmt::Display for Air {
 }
 
 impl Air {
+    /// Returns the rows that the part is in, of a projection of `height` rows.
+    pub(super) fn rows(&self, height: usize) -> Range<usize> {
+        match *self {
+            Air::Sides(..) => 0..height,
+            Air::Region(Roi { y, height, .. }) => y..y + height,
+        }
+    }
+
+    /// Reports whether a bin of these rows, which have `bins` bins, is in the part.
+    pub(super) fn has(&self, bin: usize, bins: usize) -> bool {
+        match *self {
+            Air::Sides(left, right) => bin < left || bin + right >= bins,
+            Air::Region(Roi { x, width, .. }) => (x..x + width).contains(&bin),
+        }
+    }
+
     /// Checks that projections of `bins` x `rows` contain the part.
     pub(super) fn check(&self, bins: usize, rows: usize) -> Result<()> {
         match *self {

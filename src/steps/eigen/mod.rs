@@ -282,15 +282,10 @@ impl SampledBeam {
 
     /// Returns the pixels of air that have light.
     fn of_air(air: Air, bins: usize, height: usize, flats: MeanFlats, images: &[f32]) -> SampledBeam {
-        let (rows, is_air): (_, Box<dyn Fn(&usize) -> bool>) = match air {
-            Air::Region(region) => (
-                region.y..region.y + region.height,
-                Box::new(move |bin| (region.x..region.x + region.width).contains(bin)),
-            ),
-            Air::Sides(left, right) => (0..height, Box::new(move |bin| *bin < left || bin + right >= bins)),
+        let lit = |row: usize| {
+            (0..bins).filter(|&bin| air.has(bin, bins) && flats.beam(row * bins + bin).is_some()).collect()
         };
-        let lit = |row: usize| (0..bins).filter(&is_air).filter(|bin| flats.beam(row * bins + bin).is_some()).collect();
-        let pixels: Vec<(usize, Vec<usize>)> = rows.map(|row| (row, lit(row))).collect();
+        let pixels: Vec<(usize, Vec<usize>)> = air.rows(height).map(|row| (row, lit(row))).collect();
         let places = || pixels.iter().flat_map(|(row, of_row)| of_row.iter().map(move |bin| row * bins + bin));
         let mean = places().filter_map(|at| flats.beam(at)).collect();
         let of = |image: &[f32]| places().map(|at| f64::from(image[at])).collect();
