@@ -32,6 +32,8 @@ const TOGETHER: usize = 32;
 const GAP: f64 = 5.0;
 /// Widest gap in degrees into which the ends of a scan are extrapolated.
 const SEAM: f64 = 10.0;
+/// Standard deviation in bins of the interpolation between positions of the mean of a turn, which no part of the data shows.
+const INTERPOLATED: f64 = 0.02;
 /// Difference in degrees below which angles are equal.
 const SAME: f64 = 1e-6;
 /// Variance of an overlap, as a share of the mean variance of all rows, below which it holds nothing to compare.
@@ -135,7 +137,7 @@ pub fn rings(sinograms: &Sinograms, low: f64, high: f64) -> Result<(Minimum, Cos
     // the two halves of a row tell the same
     let found = Minimum { uncertainty: SQRT_2 * found.uncertainty, ..found };
     let error = jitter(sinograms) / (sinograms.angles.len() as f64).sqrt();
-    Ok((found.with_error(error), CostCurve::of_binned(&curve, 1.0, 0.0)))
+    Ok((found.with_error(error.hypot(INTERPOLATED)), CostCurve::of_binned(&curve, 1.0, 0.0)))
 }
 
 /// Returns the projections in the order in which a turn has them, each with half the degrees between its neighbours.
