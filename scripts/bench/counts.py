@@ -8,9 +8,9 @@ mode with fields and -log; NAMEs select some of the variants. Variants take turn
 the first of the rounds and one more before it, which writes to pages that were never used, are not counted. Needs numpy and
 tifffile, and 80 GB in DIRECTORY for 2048.
 
-Prints, for each variant and program, the seconds of its process (best and worst), user and system time of the last run, and for how many
-seconds its stages were busy. The floor is what threads of this script need to read the same files and to write as many bytes
-in as many files, at the same time and without computing anything.
+Prints, for each variant and program, the seconds of its process (best and worst), user and system time of the last run, and
+for how many seconds its stages were busy. The floor is what threads of this script need to read the same files and to write as
+many bytes in as many files, at the same time and without computing anything.
 """
 
 import argparse

@@ -435,7 +435,8 @@ fn sweep_about(at: f64, found: &AxisEstimate) -> String {
 /// Returns the flags that show trial slices about the most likely positions, and what takes the likelier one.
 fn next_steps(search: &AxisSearch, first: AxisEstimate) -> (String, String) {
     if first.method == Method::Rings {
-        let trials = format!("fbp trials --vary center={}", sweep_about(first.value, &first).replace("..", "..="));
+        let positions = sweep_about(first.value, &first).replace("..", "..=");
+        let trials = format!("fbp trials --vary center={positions} --output trials.html");
         return (trials, format!("the likeliest with --center {:.2}", first.value));
     }
     let around = |at: f64| format!("--sweep {}", sweep_about(at, &first));
