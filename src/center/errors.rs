@@ -24,7 +24,7 @@ messages! {
             "try the method sweep, or check --angles and --overall-angle",
         GapInTurn { first: String, last: String, gap: String } =>
             "--center auto: about an inclined axis, only the mean of a whole turn is its own mirror image; projections are from \
-             {first} to {last} degrees, with {gap} between two of them";
+             {first} to {last} degrees, with {gap} degrees between two that follow each other, and 5 are the most";
             "give --center X, or check --angles and --overall-angle; fbp trials --vary center=A..B:STEP shows slices about several",
     }
 }

@@ -116,11 +116,10 @@ pub fn search(sinograms: &Sinograms, low: f64, high: f64) -> Result<(Minimum, Co
 
 /// Finds an inclined axis between two positions in bins by the mean of all projections of a turn.
 pub fn rings(sinograms: &Sinograms, low: f64, high: f64) -> Result<(Minimum, CostCurve)> {
-    let weights = turn_weights(&sinograms.angles);
-    let gap = weights.iter().map(|(_, weight)| *weight).fold(0.0, f64::max);
+    let (weights, gap) = turn_weights(&sinograms.angles);
     if gap > GAP {
         let [first, last] = [sinograms.angles.first(), sinograms.angles.last()].map(|a| brief(*a.unwrap_or(&0.0)));
-        return Err(AxisScanError::GapInTurn { first, last, gap: brief(2.0 * gap) }.into());
+        return Err(AxisScanError::GapInTurn { first, last, gap: brief(gap) }.into());
     }
     let mean = |row: &Vec<f32>| -> Vec<f32> {
         let mut sums = vec![0f64; sinograms.bins];
@@ -140,17 +139,17 @@ pub fn rings(sinograms: &Sinograms, low: f64, high: f64) -> Result<(Minimum, Cos
     Ok((found.with_error(error.hypot(INTERPOLATED)), CostCurve::of_binned(&curve, 1.0, 0.0)))
 }
 
-/// Returns the projections in the order in which a turn has them, each with half the degrees between its neighbours.
-fn turn_weights(angles: &[f64]) -> Vec<(usize, f64)> {
+/// Returns the projections in the order in which a turn has them, each with half the degrees between its neighbours, and the
+/// most degrees between two that follow each other.
+fn turn_weights(angles: &[f64]) -> (Vec<(usize, f64)>, f64) {
     let mut order: Vec<(usize, f64)> = angles.iter().map(|angle| angle.rem_euclid(360.0)).enumerate().collect();
     order.sort_by(|a, b| a.1.total_cmp(&b.1));
     let count = order.len();
-    let weight = |i: usize| {
-        let before = if i > 0 { order[i - 1].1 } else { order[count - 1].1 - 360.0 };
-        let after = if i + 1 < count { order[i + 1].1 } else { order[0].1 + 360.0 };
-        (order[i].0, (after - before) / 2.0)
-    };
-    (0..count).map(weight).collect()
+    let gaps: Vec<f64> = (0..count)
+        .map(|i| if i + 1 < count { order[i + 1].1 - order[i].1 } else { order[0].1 + 360.0 - order[i].1 })
+        .collect();
+    let weight = |i: usize| (order[i].0, (gaps[(i + count - 1) % count] + gaps[i]) / 2.0);
+    ((0..count).map(weight).collect(), gaps.iter().copied().fold(0.0, f64::max))
 }
 
 /// Compares the blends of each pair, one of them mirrored about positions from `low` to `high` (bins).
@@ -393,7 +392,9 @@ mod tests {
             assert!((found.at - axis).abs() < (4.0 * found.uncertainty).max(0.05), "{axis}: {found:?}");
             assert!(found.verdict == AxisVerdict::Ok && found.uncertainty < 0.15, "{axis}: {found:?}");
         }
-        for angles in [even(180, 180.0), even(100, 330.0), even(60, 360.0)] {
+        // the last one has a gap of 8 degrees
+        let gap: Vec<f64> = even(180, 360.0).into_iter().filter(|angle| !(91.0..97.0).contains(angle)).collect();
+        for angles in [even(180, 180.0), even(100, 330.0), even(60, 360.0), gap] {
             assert!(rings(&inclined(&angles, 113.3, 0.0), 90.0, 150.0).is_err(), "{angles:?}");
         }
     }
