@@ -1,21 +1,22 @@
 //! Every kernel of the shipped profiles once, on a problem small enough for a simulator that watches each memory
 //! access. `scripts/races` runs this under oclgrind and reads its log; `scripts/implementations` runs it for its values.
 //!
-//! Rows are transformed on the host, so that nothing but the program's own kernels is watched.
+//! Rows are transformed on the host, so that nothing but the program's own kernels is watched. Kernels are started without
+//! the engine: a verdict stays while nothing changes that decides about it, see `scripts/checked`.
 
 #[path = "support/mod.rs"]
 mod support;
 
-use fbp::device::{FoundDevice, Session, enumerate};
-use fbp::engine::{Engine, Setup};
+use fbp::device::{BackProjector, FoundDevice, Session, SinogramStore, enumerate, grid_values};
 use fbp::facts::DeviceFacts;
 use fbp::facts::ImageFormat;
-use fbp::fft::HostRows;
-use fbp::geometry::{Cut, Geometry, Roi};
+use fbp::fft::{FilterSetup, HostRows, RowBatch, RowStage};
+use fbp::geometry::{Geometry, Roi};
 use fbp::kernel::{KernelSource, KernelSpec, Padding, Problem, RowFilter, RowFilterMethod, Texel};
 use fbp::margins::margin;
 use fbp::profile::{Profile, ProfileStore};
-use fbp::spectrum::Filter;
+use fbp::spectrum::{Filter, scaled_spectrum};
+use opencl3::memory::CL_MEM_READ_WRITE;
 use sha2::{Digest, Sha256};
 use std::collections::BTreeSet;
 use std::error::Error;
@@ -146,28 +147,41 @@ fn run(found: &FoundDevice, case: &Case) -> Result<(f64, f64), Box<dyn Error>> {
             method: RowFilterMethod::Fused { rows: 1 + number / 2 % 2, parts: 1 + number as u32 / 4 % 2 },
         },
     };
-    let length = filter_rows.length;
-    let rows = spec.slices as usize * scan.angles.len().div_ceil(2);
-    let setup = Setup {
-        spec,
-        geometry: &geometry,
-        filter: Filter::Ramp,
-        cutoff: 1.0,
-        padding,
-        rows: filter_rows,
-        chunk: count,
-        sets: 1,
-        ahead: 0,
-        cut: Cut::whole(&geometry),
-        solver: None,
-        lamino: None,
-        forms: &[],
-    };
-    let mut engine = Engine::with_transform(Session::open(found)?, &setup, Box::new(HostRows::new(length, rows)))?;
-    let values = scan.bins * scan.angles.len();
+    let (length, projections) = (filter_rows.length, scan.angles.len());
+    let values = scan.bins * projections;
     let sinograms = noise(count * values, 7 + number as u64);
+    let session = Session::open(found)?;
+    let mut rows = session.buffer(sinograms.len(), CL_MEM_READ_WRITE, "sinograms")?;
+    session.write(&mut rows, &sinograms, "sinograms")?;
+    let spectrum = scaled_spectrum(Filter::Ramp, 1.0, length);
+    // relative to pi / P
+    let weight = projections as f64 / std::f64::consts::PI;
+    let weights: Vec<f32> = scan.weights.iter().map(|w| (w * weight) as f32).collect();
+    let mut filter = RowStage::new(
+        &session,
+        FilterSetup {
+            spec,
+            rows: filter_rows,
+            padding,
+            bins: scan.bins,
+            projections,
+            spectrum: &spectrum,
+            weights: &weights,
+            in_place: true,
+        },
+    )?;
+    filter.ready(&session, Some(Box::new(HostRows::new(length, spec.slices as usize * projections.div_ceil(2)))))?;
+    let mut sinogram = SinogramStore::new(&session, spec.texel, scan.bins, projections, spec.element_bytes())?
+        .with_grids(&session, grid_values(&found.facts, spec, [roi].into_iter())?)?;
+    let projector = BackProjector::new(&session, spec, &geometry, 0..projections)?;
+    let on_device = session.buffer(count * roi.pixels(), CL_MEM_READ_WRITE, "slices")?;
+    let batch =
+        RowBatch { rows: &rows, first: 0, valid: count, projections: 0..projections, phases: projector.phases() };
+    filter.run(&session, &batch, &mut sinogram)?;
+    projector.run(&session, &sinogram, filter.peaks(), &on_device, 0, count)?;
     let mut slices = vec![f32::NAN; count * roi.pixels()];
-    engine.reconstruct(&sinograms, &mut slices)?;
+    session.finish()?;
+    session.download(&on_device, 0, &mut slices, "slices")?;
 
     let read = Read::of(spec);
     let mut worst = 0f64;

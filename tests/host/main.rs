@@ -5,6 +5,7 @@ mod support;
 
 mod axis;
 mod center;
+mod checked;
 mod circles;
 mod golden;
 mod help;

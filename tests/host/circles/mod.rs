@@ -7,7 +7,7 @@ use names::{Found, Imports, Modules, is_test};
 use std::collections::{BTreeMap, BTreeSet};
 use syn::punctuated::Punctuated;
 use syn::visit::{self, Visit};
-use syn::{Attribute, Expr, Item, ItemMod, ItemUse, Macro, Meta, Token, VisRestricted, Visibility};
+use syn::{Attribute, Expr, Item, ItemMod, ItemUse, Macro, Meta, Token, Type, VisRestricted, Visibility};
 
 /// Circles that are allowed: a directory, the files in it, and why.
 const ALLOWED: &[(&str, &[&str], &str)] = &[];
@@ -83,7 +83,7 @@ impl<'ast> Visit<'ast> for Reader<'_> {
     }
 
     fn visit_path(&mut self, path: &'ast syn::Path) {
-        self.item(&path.segments.iter().map(|segment| segment.ident.to_string()).collect::<Vec<_>>());
+        self.item(&names_of(path));
         visit::visit_path(self, path);
     }
 
@@ -112,16 +112,56 @@ fn module_of(file: &str) -> String {
     if path == "lib" { "crate".to_owned() } else { format!("crate::{}", path.replace('/', "::")) }
 }
 
+fn names_of(path: &syn::Path) -> Vec<String> {
+    path.segments.iter().map(|segment| segment.ident.to_string()).collect()
+}
+
+fn modules(files: &[(&str, syn::File)]) -> Modules {
+    let mut modules = Modules::default();
+    files.iter().for_each(|(file, parsed)| modules.add(&module_of(file), file, &parsed.items));
+    modules
+}
+
 /// What ties the files of a crate, given as their names and texts.
 fn ties(files: &[(&str, &str)]) -> Ties {
     let parsed: Vec<_> = files.iter().map(|(file, text)| (*file, syn::parse_file(text).unwrap())).collect();
-    let mut modules = Modules::default();
-    parsed.iter().for_each(|(file, parsed)| modules.add(&module_of(file), file, &parsed.items));
+    let modules = modules(&parsed);
     let mut ties = Ties::new();
     for (file, parsed) in &parsed {
         Reader { modules: &modules, module: module_of(file), ties: &mut ties }.visit_file(parsed);
     }
     ties
+}
+
+/// What a file uses over any number of steps, with the files that implement something for what is used.
+pub fn reached<'a>(files: &[(&'a str, &'a str)], from: &str) -> BTreeSet<String> {
+    let mut direct: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
+    let parsed: Vec<_> = files.iter().map(|(file, text)| (*file, syn::parse_file(text).unwrap())).collect();
+    let modules = modules(&parsed);
+    for (user, used) in ties(files).into_keys() {
+        direct.entry(user).or_default().insert(used);
+    }
+    for (file, parsed) in &parsed {
+        for item in parsed.items.iter().filter(|item| !is_test(item)) {
+            let Item::Impl(implementation) = item else { continue };
+            let of_trait = implementation.trait_.as_ref().map(|(_, path, _)| path);
+            let of_type = match &*implementation.self_ty {
+                Type::Path(of_type) => Some(&of_type.path),
+                _ => None,
+            };
+            for path in of_trait.into_iter().chain(of_type) {
+                if let Some(Found::Item { file: used, .. }) = modules.resolve(&module_of(file), &names_of(path)) {
+                    direct.entry(used).or_default().insert((*file).to_owned());
+                }
+            }
+        }
+    }
+    let mut found = BTreeSet::new();
+    let mut open = vec![from.to_owned()];
+    while let Some(file) = open.pop() {
+        open.extend(direct.get(&file).into_iter().flatten().filter(|next| found.insert((*next).clone())).cloned());
+    }
+    found
 }
 
 /// All sets of files of which each uses every other, over any number of steps.
