@@ -34,7 +34,7 @@ const LIMITS: &[&str] = &[
 fn entries() -> Vec<CatalogueEntry> {
     let mut tables: Vec<&[CatalogueEntry]> = CATALOGUE.iter().copied().collect();
     // the linker decides about the order of a file's tables
-    tables.sort_by_key(|table| table.first().map(|entry| (entry.file, entry.problem)));
+    tables.sort_by_key(|table| table.first().map(|entry| (entry.file, entry.problem, entry.advice)));
     tables.concat()
 }
 
