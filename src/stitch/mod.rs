@@ -137,7 +137,7 @@ fn joined(stitching: &Stitching, parts: Vec<ScanPart>, pixel_size: Option<f64>) 
     // each relative to the one before it in the order of the flag
     let pairs = (1..parts.len()).map(|part| {
         let of = |part: usize| (&parts[part], &places[place_of(part)]);
-        shared(join, of(part - 1), of(part))
+        shared(join, of(part - 1), of(part), &steps[part - 1])
     });
     let pairs = pairs.collect::<Result<Vec<Shared>>>()?;
     let (mut level, mut bins) = (1.0, 0.0);

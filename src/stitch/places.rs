@@ -220,55 +220,105 @@ pub(super) fn places(join: Join, parts: &[ScanPart], steps: &[PartStep]) -> Resu
     Ok((order, places))
 }
 
-/// Compares what two parts share at their places; `first` and `second` are in the order of the flag.
+/// Where a part shows what it shares with another: rows or bins one apart, the first of which may be between two of the part.
+struct Window {
+    start: f64,
+    count: usize,
+}
+
+/// What a part has within its window, and by how much that grows if the window is moved by a pixel.
+#[derive(Clone, Copy)]
+struct WindowSum {
+    sum: f64,
+    growth: f64,
+}
+
+impl Window {
+    /// Adds up a part's transmissions of a projection, interpolated linearly.
+    fn sum(&self, join: Join, part: &ScanPart, projection: usize) -> Result<WindowSum> {
+        let whole = self.start.floor();
+        let rest = self.start - whole;
+        let seen = whole as usize..whole as usize + self.count + usize::from(rest > 0.0);
+        let (bins, rows) = part.size();
+        let pixels: Vec<f64> = match join {
+            Join::Rows => {
+                let values = part.transmissions(projection, &seen)?;
+                values.chunks(bins).map(|line| line.iter().copied().map(f64::from).sum()).collect()
+            }
+            Join::Bins => {
+                let values = part.transmissions(projection, &(0..rows))?;
+                let mut sums = vec![0f64; seen.len()];
+                for line in values.chunks(bins) {
+                    sums.iter_mut().zip(&line[seen.clone()]).for_each(|(sum, value)| *sum += f64::from(*value));
+                }
+                sums
+            }
+        };
+        let growth = pixels[pixels.len() - 1] - pixels[0];
+        let sum = pixels[..self.count].iter().sum::<f64>() + if rest > 0.0 { rest * growth } else { 0.0 };
+        Ok(WindowSum { sum, growth })
+    }
+}
+
+/// Compares what two parts share at their places; `first` and `second` are in the order of the flag, and `step` is between
+/// them.
 ///
 /// # Errors
 /// Errors of reading.
-pub(super) fn shared(join: Join, first: (&ScanPart, &Place), second: (&ScanPart, &Place)) -> Result<Shared> {
+pub(super) fn shared(
+    join: Join,
+    first: (&ScanPart, &Place),
+    second: (&ScanPart, &Place),
+    step: &PartStep,
+) -> Result<Shared> {
     let [a, b] = [first, second].map(|(_, place)| place.first..place.end());
     let both = a.start.max(b.start)..a.end.min(b.end);
     let none = Shared { level: 1.0, level_uncertainty: 0.0, bins: 0.0 };
     if both.is_empty() {
         return Ok(none);
     }
-    let within = |(part, place): (&ScanPart, &Place)| {
-        let range = both.start - place.first..both.end - place.first;
-        match join {
-            Join::Rows => (range, 0..part.size().0),
-            // to the nearest bin of the part
-            Join::Bins => {
-                let start = (range.start as f64 + place.offset).round() as usize;
-                (0..part.size().1, start..(start + range.len()).min(part.size().0))
-            }
-        }
+    // parts lie at whole rows, and show what is this many rows further
+    let further = match join {
+        Join::Rows => step.pixels - (b.start as f64 - a.start as f64),
+        Join::Bins => 0.0,
     };
-    let (of_first, of_second) = (within(first), within(second));
-    let sums = |&projection: &usize| -> Result<[f64; 2]> {
-        let sum = |part: &ScanPart, (rows, bins): &(Range<usize>, Range<usize>)| -> Result<f64> {
-            let values = part.transmissions(projection, rows)?;
-            let lines = values.chunks(part.size().0);
-            Ok(lines.flat_map(|line| &line[bins.clone()]).map(|value| f64::from(*value)).sum())
-        };
-        Ok([sum(first.0, &of_first)?, sum(second.0, &of_second)?])
+    // both parts have the rows around those of the window
+    let margin = usize::from(further.abs() > ROUNDING && both.len() > 2);
+    let further = if margin == 0 { 0.0 } else { further };
+    let count = both.len() - 2 * margin;
+    let window = |place: &Place, further: f64| {
+        let start = (both.start + margin - place.first) as f64 + place.offset - further;
+        Window { start: if (start - start.round()).abs() < ROUNDING { start.round() } else { start }, count }
     };
-    let sums: Vec<[f64; 2]> = sampled(first.0).par_iter().map(sums).collect::<Result<_>>()?;
-    let [one, two] = sums.iter().fold([0.0, 0.0], |all, sums| [all[0] + sums[0], all[1] + sums[1]]);
+    let windows = (window(first.1, 0.0), window(second.1, further));
+    let sums = |&projection: &usize| -> Result<[WindowSum; 2]> {
+        Ok([windows.0.sum(join, first.0, projection)?, windows.1.sum(join, second.0, projection)?])
+    };
+    let sums: Vec<[WindowSum; 2]> = sampled(first.0).par_iter().map(sums).collect::<Result<_>>()?;
+    let all = |of: fn(&[WindowSum; 2]) -> f64| sums.iter().map(of).sum::<f64>();
+    let [one, two] = [all(|[one, _]| one.sum), all(|[_, two]| two.sum)];
     let (level, level_uncertainty) = match one > 0.0 && two > 0.0 {
-        true => (one / two, deviation(&sums, one / two)),
+        true => {
+            let of_place = one / two * all(|[_, two]| two.growth) / two * step.uncertainty.unwrap_or(0.0);
+            (one / two, deviation(&sums, one / two).hypot(of_place))
+        }
         false => (1.0, 0.0),
     };
     let bins = match join {
-        Join::Rows => sideways([(first.0, of_first.0), (second.0, of_second.0)])?,
+        Join::Rows => {
+            let rows = |place: &Place| both.start - place.first..both.end - place.first;
+            sideways([(first.0, rows(first.1)), (second.0, rows(second.1))])?
+        }
         Join::Bins => 0.0,
     };
     Ok(Shared { level, level_uncertainty, bins })
 }
 
 /// Returns the standard deviation of a ratio of sums, from how those of projections differ.
-fn deviation(sums: &[[f64; 2]], ratio: f64) -> f64 {
+fn deviation(sums: &[[WindowSum; 2]], ratio: f64) -> f64 {
     let count = sums.len() as f64;
-    let mean = sums.iter().map(|[_, two]| two).sum::<f64>() / count;
-    let squares: f64 = sums.iter().map(|[one, two]| ((one - ratio * two) / mean).powi(2)).sum();
+    let mean = sums.iter().map(|[_, two]| two.sum).sum::<f64>() / count;
+    let squares: f64 = sums.iter().map(|[one, two]| ((one.sum - ratio * two.sum) / mean).powi(2)).sum();
     (squares / (count * (count - 1.0).max(1.0))).sqrt()
 }
 

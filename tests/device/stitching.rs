@@ -298,12 +298,15 @@ fn joined_rows_are_as_defined() {
             (position.floor() as i64 - 1..=position.floor() as i64 + 2).map(of).sum()
         };
         let shared = left - first;
-        // the sum of what is shared, of the right part at the bins nearest to them
-        let nearest = (first as f64 - at).round() as usize;
-        let sum = |pages: &[Vec<f64>], width: usize, start: usize| -> f64 {
-            pages.iter().flat_map(|page| page.chunks(width)).flat_map(|line| &line[start..start + shared]).sum()
+        // the sum of what is shared, of the right part interpolated linearly
+        let sum = |pages: &[Vec<f64>], width: usize, start: f64| -> f64 {
+            let (whole, rest) = (start.floor() as usize, start - start.floor());
+            let next = if rest > 0.0 { whole + 1 } else { whole };
+            let within = |line: &[f64], start: usize| line[start..start + shared].iter().sum::<f64>();
+            let between = |line: &[f64]| (1.0 - rest) * within(line, whole) + rest * within(line, next);
+            pages.iter().flat_map(|page| page.chunks(width)).map(between).sum()
         };
-        let level = sum(&l, left, first) / sum(&r, right, nearest);
+        let level = sum(&l, left, first as f64) / sum(&r, right, first as f64 - at);
         let value = |page: usize, row: usize, bin: usize| {
             let of_left = || l[page][row * left + bin];
             let of_right = || level * moved(&r[page][row * right..][..right], bin);
@@ -323,6 +326,35 @@ fn joined_rows_are_as_defined() {
         let found = farthest(&lab.read("joined"), &defined);
         println!("{overlap}: {found:.2e}");
         assert!(found < 10.0 / f64::from(1 << 23), "{overlap}: {found:e}");
+    }
+}
+
+/// Levels are compared at the same places of the sample, wherever these are between pixels.
+#[test]
+fn an_edge_in_what_is_shared_does_not_change_levels() {
+    let edge = |x: f64| 1.0 - 0.5 / (1.0 + (-(x - 45.0) / 3.0).exp());
+    for step in [29.5, 29.4, -29.7] {
+        for (flag, across) in [("--side-by-side", 60), ("--stack", 12)] {
+            if across == 60 && step < 0.0 {
+                continue;
+            }
+            let lab = Lab::new();
+            let seen = |from: f64| -> Vec<Vec<f64>> {
+                let along = |i: usize| edge(from + i as f64 + if step < 0.0 { 30.0 } else { 0.0 });
+                let page = (0..60 * 12).map(|i| along(if across == 60 { i % across } else { i / across })).collect();
+                vec![page; COUNT]
+            };
+            write_part(&lab, "a", 0, across, &seen(0.0), [1.0, 0.0]);
+            write_part(&lab, "b", 1, across, &seen(step), [1.0, 0.0]);
+            let place = if across == 60 { format!("--overlap {}", 60.0 - step) } else { format!("--z-step={step}") };
+            let (plan, _) = lab.ok(&format!(
+                "reconstruct {flag} a b {FILES} {place} --center 5.5 --dry-run --device 0 --output slices"
+            ));
+            let line = plan.lines().find(|line| line.contains("b/p: ")).unwrap_or_else(|| panic!("{plan}"));
+            let level = line.split("level ").nth(1).and_then(|rest| rest.split_whitespace().next()).unwrap();
+            let level: f64 = level.parse().unwrap();
+            assert!((level - 1.0).abs() < 5e-5, "{flag} {place}: {line}");
+        }
     }
 }
 
