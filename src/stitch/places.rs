@@ -221,7 +221,7 @@ pub(super) fn places(join: Join, parts: &[ScanPart], steps: &[PartStep]) -> Resu
 }
 
 /// Where a part shows what it shares with another: rows or bins one apart, the first of which may be between two of the part.
-struct Window {
+struct SharedWindow {
     start: f64,
     count: usize,
 }
@@ -233,7 +233,7 @@ struct WindowSum {
     growth: f64,
 }
 
-impl Window {
+impl SharedWindow {
     /// Adds up a part's transmissions of a projection, interpolated linearly.
     fn sum(&self, join: Join, part: &ScanPart, projection: usize) -> Result<WindowSum> {
         let whole = self.start.floor();
@@ -288,7 +288,7 @@ pub(super) fn shared(
     let count = both.len() - 2 * margin;
     let window = |place: &Place, further: f64| {
         let start = (both.start + margin - place.first) as f64 + place.offset - further;
-        Window { start: if (start - start.round()).abs() < ROUNDING { start.round() } else { start }, count }
+        SharedWindow { start: if (start - start.round()).abs() < ROUNDING { start.round() } else { start }, count }
     };
     let windows = (window(first.1, 0.0), window(second.1, further));
     let sums = |&projection: &usize| -> Result<[WindowSum; 2]> {
