@@ -362,6 +362,9 @@ class Processes(Case):
 
     def test_ctrl_c_stops(self):
         code = (
+            # what a shell starts in the background begins with the signal ignored
+            "import signal\n"
+            "signal.signal(signal.SIGINT, signal.default_int_handler)\n"
             "data = random_scan(256, 512, 256)\n"
             "small = fbp.reconstruct(data[:, :2])\n"
             "try:\n"
