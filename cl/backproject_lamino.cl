@@ -58,16 +58,16 @@ HELPER float between_bins(__local const float *at, float across)
 
 /* Global size: blocks x WORK_X, blocks x WORK_Y, groups of slices. `all` projections have tables, of which the rows have
  * `projections` from `first` on; `band` is {first row, number of rows}; bins and rows outside count as 0; `roi` and
- * `origin` as in common.cl; sums continue those in the slices if `continued`. */
+ * `origin` as in common.cl; sums continue those in the slices if `continued`; groups of slices are those from `from` on. */
 KERNEL
 void backproject_lamino(__global const float *restrict rows, __global const float4 *restrict columns,
                         __global const float4 *restrict lines, __global const float4 *restrict steps,
                         __global const float2 *restrict heights, __global const int *restrict places,
                         __global float *restrict slices, int all, int first, int projections, int bins, int2 band, int4 roi,
-                        int2 origin, int continued)
+                        int2 origin, int continued, int from)
 {
     __local float patch[COPIED * ITEMS];
-    const int group = get_group_id(2), item = get_local_id(1) * WORK_X + get_local_id(0), width = bins + 2 * GUARD;
+    const int group = from + (int)get_group_id(2), item = get_local_id(1) * WORK_X + get_local_id(0), width = bins + 2 * GUARD;
 #if WORK_X % 8 == 0 && WORK_Y % 4 == 0
     /* 32 items in a row compute 8 x 4 pixels, which few rows of the detector see */
     const int of_tile = item / 32, ix = of_tile % (WORK_X / 8) * 8 + item % 8, iy = of_tile / (WORK_X / 8) * 4 + item / 8 % 4;

@@ -293,4 +293,9 @@ impl Session {
     pub fn finish(&self) -> Result<()> {
         self.queue.finish().map_err(|e| cl_error("waiting for the device", self.device_name(), e))
     }
+
+    /// Hands everything in the queue for kernels to the device, without waiting for it.
+    pub fn flush(&self) -> Result<()> {
+        self.queue.flush().map_err(|e| cl_error("passing commands to the device", self.device_name(), e))
+    }
 }

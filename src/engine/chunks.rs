@@ -3,7 +3,7 @@
 use super::errors::SolverError;
 use super::examination::RowExamination;
 use super::finish::Finish;
-use super::lamino::LaminoStage;
+use super::lamino::{InclinedInputs, InclinedRows, LaminoStage};
 use super::seconds::{DeviceSeconds, seconds};
 use super::setup::Setup;
 use super::sinograms::{ReadySinograms, SinogramStage};
@@ -11,7 +11,7 @@ use super::solver::{SolverCounts, SolverStage};
 use super::source::Source;
 use crate::device::{BackProjector, HostMemory, Resources, Session, SinogramStore, grid_values};
 use crate::error::{Error, Result};
-use crate::feed::{DeviceFeed, FedChunk, FeedPlan, Piece};
+use crate::feed::{DeviceFeed, FedChunk, FeedPlan, FoundReplaced, Piece};
 use crate::fft::{FilterSetup, Filtered, RowBatch, RowStage, RowTransform};
 use crate::geometry::{Cut, Geometry};
 use crate::kernel::{KernelSource, StepBackend};
@@ -139,6 +139,9 @@ impl Engine {
         let relative = projections as f64 / std::f64::consts::PI;
         let unit = setup.lamino.map_or(relative, |plan| plan.lamino.cos_sin().0);
         let weights: Vec<f32> = geometry.weights.iter().map(|w| (w * unit) as f32).collect();
+        // of several rows that are filtered at once, each has the weights of its projections
+        let filtered = setup.lamino.map_or(1, |plan| plan.filtered);
+        let weights: Vec<f32> = weights.chunks(cut.projections).flat_map(|part| part.repeat(filtered)).collect();
         let stored = setup.stored();
         let mut filter = RowStage::new(
             &session,
@@ -147,7 +150,7 @@ impl Engine {
                 rows: setup.rows,
                 padding: setup.padding,
                 bins,
-                projections: cut.projections,
+                projections: filtered * cut.projections,
                 spectrum: &values,
                 weights: &weights,
                 // another band would need the rows, too
@@ -175,7 +178,8 @@ impl Engine {
             Ok(SliceBuffers { values, encoded: None, counts: None })
         };
         let outputs = (0..setup.sets).map(output).collect::<Result<_>>()?;
-        let sinogram = SinogramStore::new(&session, spec.texel, stored.bins, cut.projections, spec.element_bytes())?
+        let in_store = filtered * cut.projections;
+        let sinogram = SinogramStore::new(&session, spec.texel, stored.bins, in_store, spec.element_bytes())?
             .with_grids(&session, grid_values(&session.facts, spec, cut.bands(roi))?)?;
         let of_steps = || steps.first().map(|step| step.projector.resources()).unwrap_or_default();
         Ok(Engine {
@@ -349,21 +353,33 @@ impl Engine {
         Ok(seconds)
     }
 
-    /// Adds what some projections contribute to the slices of these numbers about an inclined axis, which are on the device
-    /// afterwards; see [`LaminoStage::add`].
+    /// Starts to add what some projections contribute to the slices of these numbers about an inclined axis; see
+    /// [`LaminoStage::add`].
     pub(super) fn add_inclined(
         &mut self,
         which: &[usize],
-        projections: Range<usize>,
-        rows: &[f32],
-    ) -> Result<DeviceSeconds> {
-        let Engine { session, kernels: ChunkKernels { filter, sinogram, .. }, lamino, inputs, outputs, .. } = self;
-        match (lamino, inputs.first_mut(), outputs.first()) {
-            (Some(stage), Some(input), Some(output)) => {
-                stage.add(session, (filter, sinogram), (input, &output.values), which, projections, rows)
-            }
-            _ => Err(no_buffer()),
-        }
+        piece: InclinedRows,
+    ) -> Result<(DeviceSeconds, Option<FoundReplaced>)> {
+        let Engine { session, kernels: ChunkKernels { filter, sinogram, .. }, lamino, .. } = self;
+        let (Some(stage), Some(output)) = (lamino, self.outputs.first()) else { return Err(no_buffer()) };
+        let inputs = InclinedInputs { correct: self.rows.as_mut(), buffers: &mut self.inputs };
+        stage.add(session, (filter, sinogram), (inputs, &output.values), which, piece)
+    }
+
+    /// Waits until more slices of a chunk about an inclined axis are complete; see [`LaminoStage::complete`].
+    pub(super) fn complete_inclined(&mut self) -> Result<Option<Range<usize>>> {
+        self.lamino.as_mut().map_or(Ok(None), |stage| stage.complete(&self.session))
+    }
+
+    /// Waits for all that was started about an inclined axis; see [`LaminoStage::end`].
+    pub(super) fn end_inclined(&mut self) -> Result<DeviceSeconds> {
+        self.lamino.as_mut().map_or(Ok(DeviceSeconds::default()), |stage| stage.end(&self.session))
+    }
+
+    /// Returns the largest number of values of 4 bytes of a piece of projections about an inclined axis.
+    pub(super) fn inclined_piece(&self) -> usize {
+        let of_host = || self.lamino.as_ref().map_or(0, LaminoStage::piece_values);
+        self.rows.as_ref().map_or_else(of_host, |rows| rows.most_bytes().div_ceil(4))
     }
 
     /// Copies slices from the device, of which `first` is the number of the first in its chunk. Returns the seconds.
@@ -386,8 +402,7 @@ impl Engine {
     pub fn timed_slice(&mut self, source: &Source, slice: usize) -> Result<(Vec<f32>, DeviceSeconds)> {
         let mut values = vec![0f32; self.shape.out_slice];
         if self.lamino.is_some() {
-            let projections = 0..source.scan.used.len();
-            let mut seconds = self.add_inclined(&[slice], projections, &source.read_for(&[slice])?)?;
+            let mut seconds = self.inclined_slice(source, slice)?;
             seconds.download += self.download_slices(0, &mut values)?;
             return Ok((values, seconds));
         }
@@ -405,6 +420,20 @@ impl Engine {
         Ok((values, seconds))
     }
 
+    /// Computes one slice about an inclined axis, which is on the device afterwards.
+    fn inclined_slice(&mut self, source: &Source, slice: usize) -> Result<DeviceSeconds> {
+        let (slices, scan) = ([slice], source.rows());
+        let mut memory = HostMemory::plain(self.inclined_piece())?;
+        let mut seconds = DeviceSeconds::default();
+        for piece in self.wants.pieces(&scan, &slices, &(0..1), &mut None) {
+            self.wants.read(&source.host, &scan, &slices, &piece, &mut memory)?;
+            seconds =
+                seconds + self.add_inclined(&slices, InclinedRows { scan: &scan, piece: &piece, values: &memory })?.0;
+        }
+        while self.complete_inclined()?.is_some() {}
+        Ok(seconds + self.end_inclined()?)
+    }
+
     /// Reads and corrects the rows of one slice on the device, to the beginning of the first buffer.
     pub(super) fn load(&mut self, source: &Source, slice: usize) -> Result<()> {
         let (Some(rows), Some(sinograms)) = (&mut self.rows, self.inputs.first_mut()) else {
@@ -413,7 +442,7 @@ impl Engine {
         let (session, slices, scan, stride) = (&self.session, [slice], source.rows(), self.shape.in_slice);
         let mut memory = HostMemory::plain(rows.most_bytes().div_ceil(4))?;
         for piece in self.wants.pieces(&scan, &slices, &(0..1), &mut self.loaded) {
-            self.wants.read(&source.host, &scan, &slices, (&(0..1), &piece), &mut memory)?;
+            self.wants.read(&source.host, &scan, &slices, &piece, &mut memory)?;
             let chunk = FedChunk { slices: &slices, first: 0, sinograms: &mut *sinograms, stride };
             rows.correct(session, &scan, &piece, memory.as_bytes(), chunk)?;
             let complete = (!matches!(piece, Piece::Batch { .. })).then_some(&slices[..]);

@@ -378,11 +378,6 @@ impl Source {
         Ok(out)
     }
 
-    /// Reads the corrected sinograms of the rows that slices need, as [`read`](Self::read) does, for the host's steps.
-    pub(super) fn read_for(&self, slices: &[usize]) -> Result<Vec<f32>> {
-        self.read(&self.rows().rows_of(slices), StepBackends::HOST)
-    }
-
     /// Reads sinograms `[projection][bin]` as the detector saw them: corrected, with their stripes.
     pub fn read_seen(&self, which: &[usize]) -> Result<Vec<Vec<f32>>> {
         self.host.read_seen(&self.rows(), which)

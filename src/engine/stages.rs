@@ -162,7 +162,7 @@ fn read_chunks(run: Run, work: &Work, mut inputs: Vec<DeviceInput>, counts: &mut
             if !matches!(piece, Piece::OfBlock(_)) {
                 let Ok(mut memory) = free.recv() else { break };
                 let start = Instant::now();
-                *counts += wants.read(&source.host, &scan, slices, (&chunk, &piece), &mut memory)?;
+                *counts += wants.read(&source.host, &scan, slices, &piece, &mut memory)?;
                 busy += start.elapsed().as_secs_f64();
                 run.clock.add(Stage::Reading, start.elapsed());
                 values = Some(memory);

@@ -3,7 +3,7 @@
 use super::{Piece, ScanRows};
 use crate::device::Session;
 use crate::error::{Error, Result};
-use crate::operations::{BlockCorrector, BlockShape, DeviceRows};
+use crate::operations::{BlockCorrector, BlockShape, DetectorBatch, DeviceRows};
 use crate::steps::Counts;
 use opencl3::memory::Buffer;
 use std::collections::BTreeSet;
@@ -96,11 +96,15 @@ impl DeviceFeed {
                 let place = (positions.start - first) * stride;
                 self.corrector.copy(session, &slices[positions.clone()], sinograms, place, stride)
             }
-            Piece::Projections(_) => Err(Error::Internal("the host corrects rows for an inclined axis".into())),
+            Piece::Projections(batch) => {
+                let into = DeviceRows { values: sinograms, first: 0, stride };
+                self.corrector.correct_into(session, batch, &samples[..scan.sample_bytes(batch)], &into)
+            }
         }
     }
 
-    /// Waits for a piece that completes a block, or a chunk of slices. Returns the counts of values replaced there.
+    /// Waits for a piece that completes a block, or a chunk of slices, or is a part of the projections for an inclined axis.
+    /// Returns the counts of values replaced in what is complete.
     ///
     /// # Errors
     /// Errors of the device.
@@ -118,10 +122,14 @@ impl DeviceFeed {
                 Some(FoundReplaced { block: None, counts })
             }
             (Piece::Batch { block, batch }, _) if batch.projections.end == scan.used.len() => {
-                let found = self.corrector.take_counts(session, batch.counted.len())?;
-                let rows = batch.rows[batch.counted.clone()].iter().copied();
-                let counts = scan.preparation.counts(rows, scan.used, &found);
-                Some(FoundReplaced { block: Some(*block), counts })
+                Some(FoundReplaced { block: Some(*block), counts: self.counts_of(session, scan, batch)? })
+            }
+            (Piece::Projections(batch), _) if batch.projections.end == scan.used.len() => {
+                Some(FoundReplaced { block: None, counts: self.counts_of(session, scan, batch)? })
+            }
+            (Piece::Projections(_), _) => {
+                session.finish_uploads()?;
+                None
             }
             (Piece::OfBlock(_), Some(_)) => {
                 session.finish_uploads()?;
@@ -129,5 +137,16 @@ impl DeviceFeed {
             }
             _ => None,
         })
+    }
+
+    /// Waits for all batches of some rows, of which this is the last, and returns the counts of values replaced there.
+    fn counts_of(&mut self, session: &Session, scan: &ScanRows, last: &DetectorBatch) -> Result<Counts> {
+        if last.counted.is_empty() {
+            session.finish_uploads()?;
+            return Ok(Counts::default());
+        }
+        let found = self.corrector.take_counts(session, last.counted.len())?;
+        let rows = last.rows[last.counted.clone()].iter().copied();
+        Ok(scan.preparation.counts(rows, scan.used, &found))
     }
 }

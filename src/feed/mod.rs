@@ -15,8 +15,8 @@
 //! Where a step needs the rows around those that are wanted, blocks begin at multiples of their size, so that slices do
 //! not depend on what is read at once, and the block that was corrected last is kept: by the host, on the device, or by
 //! the host for a device whose memory does not hold it. Else a block is just the rows that are wanted next, all
-//! projections are one batch, and rows go straight to where they are needed. About an inclined axis, slices need many rows: the
-//! host corrects them for some projections at a time. Consumers are a reconstruction, the pages of
+//! projections are one batch, and rows go straight to where they are needed. About an inclined axis, slices need many rows,
+//! which are corrected for some projections at a time. Consumers are a reconstruction, the pages of
 //! `fbp preprocess`, and the search of the axis.
 
 mod device;
@@ -24,7 +24,7 @@ mod host;
 mod plan;
 mod samples;
 
-pub use device::{DeviceCounts, DeviceFeed, FedChunk};
+pub use device::{DeviceCounts, DeviceFeed, FedChunk, FoundReplaced};
 pub use host::{CorrectedRows, HostFeed};
 pub use plan::{FeedPlan, Piece};
 

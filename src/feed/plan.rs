@@ -15,9 +15,8 @@ pub enum Piece {
     Slices(Range<usize>),
     /// Samples of a batch of a block that is kept, with the number of the block.
     Batch { block: usize, batch: DetectorBatch },
-    /// Rows that the slices of a chunk about an inclined axis need, corrected by the host: at some positions of the list of
-    /// projections that are used.
-    Projections(Range<usize>),
+    /// Rows of some projections that the slices of a chunk about an inclined axis need: corrected by the host, or samples.
+    Projections(DetectorBatch),
     /// Nothing to read: the rows of the slices at some positions are in the block that was read before.
     OfBlock(Range<usize>),
 }
@@ -50,7 +49,13 @@ impl FeedPlan {
         loaded: &mut Option<usize>,
     ) -> Vec<Piece> {
         if let Some(projections) = self.projections {
-            return parts_of(scan.used.len(), projections).map(Piece::Projections).collect();
+            let rows = scan.rows_of(&slices[chunk.clone()]);
+            // those that slices before need, too, were counted for these
+            let before = scan.rows_of(&slices[..chunk.start]);
+            let new = before.last().map_or(0, |last| rows.partition_point(|row| row <= last));
+            let batch =
+                |projections| DetectorBatch { rows: rows.clone(), counted: new..rows.len(), place: 0, projections };
+            return parts_of(scan.used.len(), projections).map(batch).map(Piece::Projections).collect();
         }
         let of_chunk = |part: Range<usize>| chunk.start + part.start..chunk.start + part.end;
         let Some(shape) = self.blocks.filter(|shape| shape.place != BlockPlace::Nowhere) else {
@@ -86,17 +91,14 @@ impl FeedPlan {
         host: &HostFeed,
         scan: &ScanRows,
         slices: &[usize],
-        (chunk, piece): (&Range<usize>, &Piece),
+        piece: &Piece,
         values: &mut HostMemory,
     ) -> Result<Counts> {
         match piece {
-            Piece::Projections(projections) => {
-                let rows = scan.rows_of(&slices[chunk.clone()]);
-                // those that slices before need, too, were counted for these
-                let before = scan.rows_of(&slices[..chunk.start]);
-                let new = before.last().map_or(0, |last| rows.partition_point(|row| row <= last));
-                let part = ScanRows { wanted: &rows[new..], used: &scan.used[projections.clone()], ..*scan };
-                return host.read(&part, &rows, self.steps, true, &mut values[..rows.len() * part.sinogram_len()]);
+            Piece::Projections(batch) if self.steps.rows == StepBackend::Host => {
+                let DetectorBatch { rows, counted, projections, .. } = batch;
+                let part = ScanRows { wanted: &rows[counted.clone()], used: &scan.used[projections.clone()], ..*scan };
+                return host.read(&part, rows, self.steps, true, &mut values[..rows.len() * part.sinogram_len()]);
             }
             Piece::Slices(positions) if self.steps.rows == StepBackend::Host => {
                 let which = &slices[positions.clone()];
@@ -107,7 +109,9 @@ impl FeedPlan {
                 let batch = scan.of_all_projections(&slices[positions.clone()], 0);
                 scan.read_samples(&batch, &mut values.as_bytes_mut()[..scan.sample_bytes(&batch)])?;
             }
-            Piece::Batch { batch, .. } => scan.read_samples(batch, values.as_bytes_mut())?,
+            Piece::Batch { batch, .. } | Piece::Projections(batch) => {
+                scan.read_samples(batch, values.as_bytes_mut())?;
+            }
             Piece::OfBlock(_) => {}
         }
         Ok(Counts::default())

@@ -108,8 +108,8 @@ pub struct LaminoProjector {
     lamino: Lamino,
     form: LaminoForm,
     geometry: Geometry,
-    /// Number of groups of the slices that were chosen.
-    groups: usize,
+    /// For each group of the slices that were chosen, how many of these there are up to its end.
+    ends: Vec<usize>,
     /// Number of slices of a chunk.
     chunk: usize,
 }
@@ -121,6 +121,13 @@ pub struct LaminoRows<'a> {
     pub rows: Range<usize>,
     /// Projections of the scan.
     pub projections: Range<usize>,
+}
+
+/// Groups of the slices that were chosen, and the places of their slices among all that were.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ChosenGroups {
+    groups: Range<usize>,
+    pub slices: Range<usize>,
 }
 
 impl LaminoProjector {
@@ -150,7 +157,7 @@ impl LaminoProjector {
             lamino,
             form,
             geometry,
-            groups: 0,
+            ends: Vec::new(),
             chunk,
         })
     }
@@ -175,21 +182,39 @@ impl LaminoProjector {
         let SliceGroups { heights, places } = self.lamino.groups(slices, self.form.depth);
         session.write(&mut self.heights, &heights, "heights of groups of slices")?;
         session.write(&mut self.places, &places, "places of slices")?;
-        self.groups = heights.len();
+        let end = |places: &[i32]| places.iter().max().map_or(0, |last| (last + 1).max(0) as usize);
+        self.ends = places.chunks(self.form.depth).map(end).collect();
         Ok(())
     }
 
-    /// Adds the back projection of some projections to the `count` slices that were chosen, at the beginning of `slices`;
-    /// the first projection overwrites what is there. Does not wait for the kernel.
+    /// Divides the groups of the slices that were chosen into at most `most` parts, with the places of their slices.
+    pub fn parts(&self, most: usize) -> Vec<ChosenGroups> {
+        let count = self.ends.len();
+        let before = |group: usize| if group == 0 { 0 } else { self.ends[group - 1] };
+        let part = |first: usize, end: usize| ChosenGroups { groups: first..end, slices: before(first)..before(end) };
+        let at_once = count.div_ceil(most.max(1)).max(1);
+        (0..count).step_by(at_once).map(|first| part(first, (first + at_once).min(count))).collect()
+    }
+
+    /// Adds the back projection of some projections to slices that were chosen, of which the first is at the beginning of
+    /// `slices`; the first projection overwrites what is there. Does not wait for the kernel.
     ///
     /// # Errors
     /// Errors of the device, and [`Error::Internal`] if a buffer is too small for what the kernel reads or writes.
-    pub fn run(&self, session: &Session, rows: &LaminoRows, slices: &Buffer<f32>, count: usize) -> Result<Event> {
-        let LaminoProjector { geometry, source, groups, form, .. } = self;
+    pub fn run(
+        &self,
+        session: &Session,
+        rows: &LaminoRows,
+        slices: &Buffer<f32>,
+        chosen: &ChosenGroups,
+    ) -> Result<Event> {
+        let LaminoProjector { geometry, source, ends, form, .. } = self;
         let LaminoRows { values, rows, projections } = rows;
+        let ChosenGroups { groups, slices: which } = chosen;
         let (all, roi) = (geometry.projections(), geometry.roi);
-        if count == 0 || count > self.chunk || projections.end > all {
-            return Err(Error::Internal(format!("{count} slices, projections {projections:?} of {all}")));
+        let known = groups.start < groups.end && groups.end <= ends.len() && which.end <= self.chunk;
+        if !known || projections.end > all {
+            return Err(Error::Internal(format!("{chosen:?}, projections {projections:?} of {all}")));
         }
         let (origin, [columns, lines]) = roi.block_grid(source.block);
         let needed = rows.len() * projections.len() * (geometry.bins + 2 * GUARD);
@@ -199,9 +224,9 @@ impl LaminoProjector {
             .buffer(&self.columns, columns * all, "block columns")?
             .buffer(&self.lines, lines * all, "block lines")?
             .buffer(&self.steps, all, "steps from pixel to pixel")?
-            .buffer(&self.heights, *groups, "heights of groups of slices")?
-            .buffer(&self.places, groups * form.depth, "places of slices")?
-            .buffer(slices, count * roi.pixels(), "slices")?
+            .buffer(&self.heights, groups.end, "heights of groups of slices")?
+            .buffer(&self.places, groups.end * form.depth, "places of slices")?
+            .buffer(slices, which.end * roi.pixels(), "slices")?
             .value(all as i32)?
             .value(projections.start as i32)?
             .value(projections.len() as i32)?
@@ -209,8 +234,9 @@ impl LaminoProjector {
             .value([rows.start as i32, rows.len() as i32])?
             .value([roi.x, roi.y, roi.width, roi.height].map(|side| side as i32))?
             .value(origin.map(|first| first as i32))?
-            .value(i32::from(projections.start > 0))?;
+            .value(i32::from(projections.start > 0))?
+            .value(groups.start as i32)?;
         let [across, down] = source.work_group;
-        launch.run(&[columns * across, lines * down, *groups], Some(&[across, down, 1]))
+        launch.run(&[columns * across, lines * down, groups.len()], Some(&[across, down, 1]))
     }
 }

@@ -47,7 +47,7 @@ pub use extension::RowExtender;
 pub use fits::SmoothedFits;
 pub use histogram::{SliceCounter, SliceCounts};
 pub use image_filter::ImageFilter;
-pub use lamino::{LaminoForm, LaminoProjector, LaminoRows, generate_lamino};
+pub use lamino::{ChosenGroups, LaminoForm, LaminoProjector, LaminoRows, generate_lamino};
 pub use low_frequencies::LowFrequencies;
 pub use outliers::{DetectorRows, OutlierForm, OutlierRemover, OutlierRows};
 pub use polynomials::{AddedProfiles, ColumnProducts};

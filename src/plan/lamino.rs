@@ -1,19 +1,20 @@
 //! The plan of a run about an inclined axis: slices need many rows of the detector, so a chunk is as many slices as memory
 //! holds, and projections are on the device in parts. Where they are corrected apart from each other, the host reads them in
-//! these parts, too, and one is read while another is computed.
+//! these parts, too: one is read while another is copied and corrected, and a third one is back-projected.
 
 use super::errors::{NoKernelError, PlanDeviceError, PlanFlagError};
 use super::request::{Bytes, PIECES, Request, WRITTEN_PIECES, largest, sum};
+use super::scan::SampleShape;
 use crate::device::{SinogramStore, sinogram_bytes};
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::facts::DeviceKind;
 use crate::fft::{RowStageForm, row_layout};
 use crate::geometry::Lamino;
 use crate::kernel::{
-    Algorithm, GUARD, Interpolation, KernelSpec, Mode, Offer, Parameters, Problem, RowFilter, StepBackends, StepTarget,
-    Texel,
+    Algorithm, GUARD, Interpolation, KernelSpec, Mode, Offer, Parameters, Problem, RowFilter, StepBackend,
+    StepBackends, StepTarget, Texel,
 };
-use crate::operations::{LaminoForm, LaminoProjector};
+use crate::operations::{BlockCorrector, BlockShape, ImagesTarget, LaminoForm, LaminoProjector, RowBlocks};
 use crate::units::human;
 
 /// Least number of projections that are on the device together, unless no slice fits otherwise.
@@ -22,6 +23,11 @@ const LEAST_PART: usize = 16;
 const PARTS: usize = 8;
 /// Largest number of slices that are copied from the device at once.
 const SLICES_AT_ONCE: usize = 8;
+/// Largest number of rows of the detector that are filtered at once, and divisor of those of a chunk, beside which they are few.
+const FILTERED_AT_ONCE: usize = 16;
+const FILTERED_SHARE: usize = 8;
+/// Number of parts whose rows are on a device with its own memory: one is back-projected, the other one copied and corrected.
+const PARTS_ON_DEVICE: usize = 2;
 
 /// How slices about an inclined axis are computed on a device.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -29,6 +35,8 @@ pub struct LaminoPlan {
     pub lamino: Lamino,
     /// Largest number of rows of the detector that a chunk needs.
     pub rows: usize,
+    /// Number of these rows that are filtered at once.
+    pub filtered: usize,
     pub pieces: InclinedPieces,
     /// Number of slices that a work-item computes.
     pub depth: usize,
@@ -52,6 +60,8 @@ struct LaminoSizes<'a> {
     form: LaminoForm,
     spec: KernelSpec,
     filter: RowFilter,
+    /// Backends of the steps before the filter.
+    steps: StepBackends,
     /// Number of slices of the device's share.
     all: usize,
     /// Bytes of host memory.
@@ -66,8 +76,13 @@ pub(super) struct InclinedChunks {
     pub plan: LaminoPlan,
     /// Number of slices of a chunk.
     pub chunk: usize,
-    /// Number of projections that are on the device at a time.
+    /// Number of projections of a part.
     pub projections: usize,
+    /// Number of parts whose rows are on the device at a time.
+    pub parts: usize,
+    pub steps: StepBackends,
+    /// Blocks in which the device corrects rows, if it does.
+    pub blocks: Option<BlockShape>,
     pub device_bytes: Vec<Bytes>,
     pub host_bytes: u64,
 }
@@ -90,24 +105,24 @@ pub(super) fn inclined_chunks(request: &Request, lamino: Lamino) -> Result<Incli
     let spec = KernelSpec::new(&offer, &choice.profile, Texel::Buffer, problem, Some(facts));
     let filter = RowFilter::new(&spec, &choice.profile.fft, geometry.bins, Some(facts));
     let all = scan.slices.len().div_ceil(memory.devices.max(1)).max(1);
-    let host = request.left_on_host(StepBackends::HOST)?;
     let form = LaminoForm::new(StepTarget { facts, sizes: &choice.profile.step_sizes }, &lamino);
-    let sizes = LaminoSizes { request, lamino, form, spec, filter, all, host };
-    let (chunk, projections) = sizes.fitting()?;
-    Ok(InclinedChunks {
-        filter,
-        plan: LaminoPlan {
-            lamino,
-            rows: sizes.rows(chunk),
-            pieces: sizes.pieces(chunk, projections),
-            depth: form.depth,
-        },
-        chunk,
-        projections,
-        device_bytes: sizes.on_device(chunk, projections)?,
-        host_bytes: sizes.on_host(chunk, projections),
-        spec: sizes.spec,
-    })
+    let with = |steps| -> Result<InclinedChunks> {
+        let host = request.left_on_host(steps)?;
+        LaminoSizes { request, lamino, form, spec: spec.clone(), filter, steps, all, host }.chunks()
+    };
+    let on_device = StepBackends { rows: StepBackend::Device, ..StepBackends::HOST };
+    match may_correct(request).then(|| with(on_device)) {
+        Some(Err(Error::Device(_))) | None => with(StepBackends::HOST),
+        Some(chunks) => chunks,
+    }
+}
+
+/// Reports whether the device corrects rows: where it is able to, with no other rows and projections than those of a part.
+fn may_correct(request: &Request) -> bool {
+    let Request { recipe, scan, choice, .. } = *request;
+    let SampleShape { correctable, blocks, apart, .. } = scan.samples;
+    let alone = apart && blocks.is_none() && recipe.steps.stripes.is_empty() && scan.field.is_none();
+    choice.profile.steps.rows == StepBackend::Device && correctable && alone
 }
 
 impl LaminoPlan {
@@ -129,6 +144,29 @@ impl LaminoPlan {
 }
 
 impl LaminoSizes<'_> {
+    /// Divides the run.
+    fn chunks(self) -> Result<InclinedChunks> {
+        let (chunk, projections) = self.fitting()?;
+        Ok(InclinedChunks {
+            filter: self.filter,
+            plan: LaminoPlan {
+                lamino: self.lamino,
+                rows: self.rows(chunk),
+                filtered: self.filtered_at_once(chunk),
+                pieces: self.pieces(chunk, projections),
+                depth: self.form.depth,
+            },
+            chunk,
+            projections,
+            parts: self.parts(projections),
+            steps: self.steps,
+            blocks: self.corrected(chunk, projections),
+            device_bytes: self.on_device(chunk, projections)?,
+            host_bytes: self.on_host(chunk, projections),
+            spec: self.spec,
+        })
+    }
+
     /// Returns the largest number of slices of a chunk that memory holds, and the largest number of projections beside
     /// them.
     fn fitting(&self) -> Result<(usize, usize)> {
@@ -203,11 +241,43 @@ impl LaminoSizes<'_> {
         4 * (slices * self.request.scan.geometry.roi.pixels()) as u64
     }
 
+    /// Returns the number of rows of the detector that are filtered at once.
+    fn filtered_at_once(&self, slices: usize) -> usize {
+        (self.rows(slices) / FILTERED_SHARE).clamp(1, FILTERED_AT_ONCE)
+    }
+
+    /// Returns the number of parts whose rows are on the device at a time: one where there is nothing to copy.
+    fn parts(&self, part: usize) -> usize {
+        let Request { scan, facts, .. } = *self.request;
+        let is_one = facts.kind == DeviceKind::Cpu || part >= scan.geometry.projections();
+        if is_one { 1 } else { PARTS_ON_DEVICE }
+    }
+
+    /// Returns the blocks in which the device corrects rows, if it does.
+    fn corrected(&self, slices: usize, part: usize) -> Option<BlockShape> {
+        let scan = self.request.scan;
+        let (rows, size) = (self.rows(slices), [scan.geometry.bins, scan.samples.height]);
+        let straight = || BlockShape::straight(RowBlocks::all(rows), size, scan.geometry.projections());
+        let in_parts = || BlockShape { batch: part, at_once: self.parts(part), ..straight() };
+        (self.steps.rows == StepBackend::Device).then(in_parts)
+    }
+
+    /// Returns the bytes of the rows of a part as they are read: those that slices need, and those around them.
+    fn read(&self, slices: usize, projections: usize) -> u64 {
+        let Request { scan, .. } = *self.request;
+        let SampleShape { stored, height, halo, .. } = scan.samples;
+        let rows = self.rows(slices);
+        let of_projection = match self.steps.rows {
+            StepBackend::Device => (rows + 2 * halo).min(height) * stored.row_bytes(),
+            StepBackend::Host => 4 * rows * scan.geometry.bins,
+        };
+        (of_projection * projections) as u64
+    }
+
     /// Returns the bytes of host memory for chunks.
     fn on_host(&self, slices: usize, part: usize) -> u64 {
         let InclinedPieces { projections, read, slices: at_once, written } = self.pieces(slices, part);
-        let rows = 4 * (self.rows(slices) * projections * self.request.scan.geometry.bins) as u64;
-        read as u64 * rows + written as u64 * self.of_slices(at_once)
+        read as u64 * self.read(slices, projections) + written as u64 * self.of_slices(at_once)
     }
 
     /// Returns the bytes that may be on the device.
@@ -228,29 +298,35 @@ impl LaminoSizes<'_> {
 
     /// Returns the bytes of the largest buffer.
     fn largest(&self, slices: usize, part: usize) -> u64 {
-        self.filtered(slices, part).max(self.of_slices(slices))
+        self.filtered(slices, part).max(self.of_slices(slices)).max(self.read(slices, part))
     }
 
-    /// Returns the buffers on the device for `slices` slices and `part` projections at a time.
+    /// Returns the buffers on the device for `slices` slices and `part` projections of a part.
     fn on_device(&self, slices: usize, part: usize) -> Result<Vec<Bytes>> {
-        let (geometry, facts) = (&self.request.scan.geometry, self.request.facts);
-        let (bins, spec) = (geometry.bins, &self.spec);
+        let Request { scan, facts, choice, .. } = *self.request;
+        let geometry = &scan.geometry;
+        let (bins, spec, at_once) = (geometry.bins, &self.spec, self.filtered_at_once(slices));
         let form = RowStageForm {
             spec,
             rows: self.filter,
             bins,
-            projections: part,
-            all_projections: geometry.projections(),
+            projections: at_once * part,
+            all_projections: at_once * geometry.projections(),
             in_place: true,
             units: facts.compute_units,
         };
-        let sinogram = sinogram_bytes(spec.texel, bins, part, spec.element_bytes());
+        let sinogram = sinogram_bytes(spec.texel, bins, at_once * part, spec.element_bytes());
+        let SampleShape { stored, held, halo, .. } = scan.samples;
+        let images = ImagesTarget { facts, backend: choice.profile.fft.images };
+        let samples = |shape| BlockCorrector::layout(&shape, stored, halo, held, images).bytes();
+        let rows = self.parts(part) * self.rows(slices);
         Ok(vec![
-            Bytes { what: "sinograms", bytes: 4 * (self.rows(slices) * part * bins) as u64 },
+            Bytes { what: "sinograms", bytes: 4 * (rows * part * bins) as u64 },
             Bytes { what: "slices", bytes: self.of_slices(slices) },
             Bytes { what: "filtered rows", bytes: row_layout(form).bytes() + self.filtered(slices, part) },
             Bytes { what: "compound sinogram", bytes: SinogramStore::layout(spec.texel, sinogram).bytes() },
             Bytes { what: "geometry tables", bytes: LaminoProjector::layout(self.form, geometry, slices).bytes() },
+            Bytes { what: "samples and fields", bytes: self.corrected(slices, part).map_or(0, samples) },
         ])
     }
 }

@@ -102,24 +102,25 @@ impl Plan {
         self.blocks.filter(|shape| shape.place != BlockPlace::Nowhere)
     }
 
-    /// Returns the plan of a run about an inclined axis: the host does all steps.
+    /// Returns the plan of a run about an inclined axis: the host does all steps but those on rows.
     fn about_inclined(request: &Request, chunks: InclinedChunks) -> Plan {
         let Request { scan, choice, .. } = *request;
-        let InclinedChunks { spec, filter, plan, chunk, projections, device_bytes, host_bytes } = chunks;
+        let InclinedChunks { spec, filter, plan, chunk, projections, parts, steps, blocks, device_bytes, host_bytes } =
+            chunks;
         Plan {
             profile: choice.profile.clone(),
             profile_reason: choice.reason.clone(),
             spec,
             rows: filter,
-            steps: StepBackends::HOST,
+            steps,
             stripes_at_once: 1,
             counts_values: false,
             chunk,
             sets: 1,
-            ahead: 0,
+            ahead: parts - 1,
             cut: Cut { projections, rows: scan.geometry.roi.height },
             pieces: Pieces { read: chunk, written: plan.pieces.slices },
-            blocks: None,
+            blocks,
             device_bytes,
             host_bytes,
             solver: None,

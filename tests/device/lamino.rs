@@ -241,6 +241,49 @@ fn slices_do_not_depend_on_memory_shards_and_devices() {
     same("again");
 }
 
+/// Counts with defects, which a device corrects in parts of an even and of an odd number of projections.
+#[test]
+fn rows_that_the_device_corrects_are_those_of_the_host() {
+    let lab = Lab::new();
+    lab.profile_with_steps("steps.toml", "");
+    lab.ok("phantom --kind asymmetric --size 48 --projections 61 --overall-angle 360 --slices 24 --lamino-angle 30 \
+        --as projections --photons 20000 --scale 0.02 --flats f --darks d --output p");
+    let mut projections = lab.read("p");
+    for (page, at) in [(3, 10 * 48 + 7), (60, 23 * 48), (31, 12 * 48 + 40)] {
+        projections.pages[page][at] = 60000.0;
+        projections.pages[page][at + 1] = 0.0;
+    }
+    lab.write("q", "q", &projections);
+    let flags = "--projections q --flats f --darks d --overall-angle 360 --center 23.5 --lamino-angle 30 --slab 3..20 \
+        --remove-outliers 3,20000 --device cpu";
+    let replaced = |said: &str| -> Vec<String> {
+        let lines = said.lines().filter(|line| line.contains("outlier") || line.contains("replaced"));
+        lines.map(str::to_owned).collect()
+    };
+    let (_, said) = lab.ok(&format!("reconstruct {flags} --output host"));
+    let of_host = replaced(&said);
+    assert!(of_host.iter().any(|line| line.contains('3')), "{said}");
+    let flags = format!("{flags} --profile steps.toml");
+    let (plan, _) = lab.ok(&format!("reconstruct {flags} --dry-run --output device"));
+    assert!(plan.contains("rows on the device"), "{plan}");
+    let (_, said) = lab.ok(&format!("reconstruct {flags} --output device"));
+    assert_eq!(replaced(&said), of_host);
+    let (host, device) = (lab.read("host"), lab.read("device"));
+    assert!(farthest(&device, &host) < 1e-5, "{:e}", farthest(&device, &host));
+    for memory in ["1500K", "600K", "300K"] {
+        let (plan, _) = lab.ok(&format!("reconstruct {flags} --device-memory {memory} --dry-run --output {memory}"));
+        assert!(plan.contains("rows on the device") && plan.contains("added up"), "{memory}: {plan}");
+        let (_, said) = lab.ok(&format!("reconstruct {flags} --device-memory {memory} --output {memory}"));
+        assert_eq!(replaced(&said), of_host, "{memory}");
+        assert!(lab.read(memory) == device, "{memory}");
+    }
+    lab.ok(&format!(
+        "{} --output both",
+        format!("reconstruct {flags} --device-memory 600K").replace("--device cpu", "--device cpu/2")
+    ));
+    assert!(lab.read("both") == device);
+}
+
 #[test]
 fn the_kernel_agrees_with_the_definition() {
     let devices = find(&DeviceList::parse("cpu").unwrap()).unwrap();
