@@ -26,6 +26,26 @@ pub fn ln(x: f32) -> f32 {
     e * LN_2_HIGH + (2.0 * s + (s * series + e * LN_2_LOW))
 }
 
+/// Returns the natural logarithm of a positive, normal number in double precision, to about one unit in the last place, as
+/// [`ln`] does.
+#[inline(always)]
+pub fn ln_double(x: f64) -> f64 {
+    const SQRT_HALF: i64 = 0x3fe6_a09e_667f_3bcd;
+    // with so few bits that the product with e is exact
+    const LN_2_HIGH: f64 = f64::from_bits(0x3fe6_2e42_fee0_0000);
+    const LN_2_LOW: f64 = 1.908_214_929_270_587_7e-10;
+    let bits = x.to_bits() as i64;
+    let e = (bits - SQRT_HALF) >> 52;
+    let m = f64::from_bits((bits - (e << 52)) as u64);
+    let e = f64::from(e as i32);
+    let s = (m - 1.0) / (m + 1.0);
+    let z = s * s;
+    let end = 2.0 / 15.0 + z * (2.0 / 17.0 + z * (2.0 / 19.0 + z * (2.0 / 21.0)));
+    let middle = 2.0 / 9.0 + z * (2.0 / 11.0 + z * (2.0 / 13.0 + z * end));
+    let series = z * (2.0 / 3.0 + z * (2.0 / 5.0 + z * (2.0 / 7.0 + z * middle)));
+    e * LN_2_HIGH + (2.0 * s + (s * series + e * LN_2_LOW))
+}
+
 /// Formats a coordinate or an angle: unchanged where four decimals are enough, otherwise with two.
 pub fn brief(value: f64) -> String {
     let exact = value.to_string();
@@ -100,5 +120,15 @@ mod tests {
         assert!(most < 1.5, "{most}");
         assert_eq!(ln(1.0), 0.0);
         assert!(ln(f32::MAX) > 88.7 && ln(f32::INFINITY).is_finite());
+        let (mut x, mut most) = (1e-300f64, 0f64);
+        while x < 1e300 {
+            for x in [x, 1.0 + 1e-9 / x.max(1e-6), 1.0 - 0.3 * x.fract()] {
+                let exact = x.ln();
+                most = most.max((ln_double(x) - exact).abs() / (exact.abs().max(1e-300) * 2f64.powi(-52)));
+            }
+            x *= 1.0173;
+        }
+        assert!(most < 1.5, "{most}");
+        assert_eq!(ln_double(1.0), 0.0);
     }
 }

@@ -1,5 +1,6 @@
 //! Light of projections: mean transmissions, and projections without beam.
 
+use multiversion::multiversion;
 use std::collections::BTreeMap;
 use std::ops::AddAssign;
 
@@ -63,7 +64,9 @@ impl AddAssign for BeamLevels {
     }
 }
 
-/// Returns the mean transmission of a row, in units of which [`LEVEL_UNITS`] are a transmission of 1.
+/// Returns the mean transmission of a row, in units of which [`LEVEL_UNITS`] are a transmission of 1. Also compiled for newer
+/// processors with wider vectors, with the same results.
+#[multiversion(targets("x86_64+avx2"))]
 pub fn level(values: &[f32]) -> i64 {
     const LANES: usize = 16;
     let mut lanes = [0f32; LANES];

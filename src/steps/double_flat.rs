@@ -27,8 +27,9 @@ const MOST_SIGMA: f64 = 1000.0;
 const GAUSSIAN_END: f64 = 4.0;
 /// Bytes of the rows of projections that are read and corrected at once.
 const BYTES_AT_ONCE: usize = 64 << 20;
-/// Rows of all projections that a thread adds up, where rows are read apart from each other.
-const ROWS_OF_THREAD: usize = 16;
+/// Rows of all projections that a thread adds up, where rows are read apart from each other: few enough that fields, components and
+/// sums of them stay in a processor's cache.
+const ROWS_OF_THREAD: usize = 8;
 
 /// The image that transmissions are divided by.
 #[derive(Clone, Copy, Debug, PartialEq, SerializeDisplay, DeserializeFromStr)]

@@ -1,6 +1,5 @@
 //! Principal components of flat fields, and how many of them are more than noise.
 
-use super::blocks::PixelBlocks;
 use super::symmetric::EigenSystem;
 use rand::SeedableRng;
 use rand::seq::SliceRandom;
@@ -27,11 +26,6 @@ pub struct FoundComponents {
 }
 
 impl Deviations {
-    /// Reduces what a frame differs by from the mean.
-    pub fn reduced(frame: &[f32], blocks: PixelBlocks) -> Vec<f64> {
-        blocks.means(|at| f64::from(frame[at]))
-    }
-
     /// Returns the principal components, as many as `count`, or those that parallel analysis takes for more than noise, at most
     /// `most`. A component is a sum of frames; its weight in the flats has a standard deviation of 1.
     pub fn components(&self, count: Option<usize>, most: usize) -> FoundComponents {
@@ -117,8 +111,9 @@ mod tests {
     const SECOND: fn(f64, f64) -> f64 = |x, z| 10.0 * (0.3 * x - 0.2 * z).cos();
 
     fn deviations(frames: &[Vec<f32>]) -> Deviations {
-        let blocks = PixelBlocks::new(BINS, ROWS);
-        Deviations { frames: frames.iter().map(|frame| Deviations::reduced(frame, blocks)).collect() }
+        Deviations {
+            frames: frames.iter().map(|frame| frame.iter().map(|value| f64::from(*value)).collect()).collect(),
+        }
     }
 
     #[test]

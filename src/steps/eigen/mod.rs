@@ -17,12 +17,13 @@ use crate::source::Stack;
 use crate::units::human;
 use blocks::PixelBlocks;
 use components::{Deviations, FoundComponents};
+use multiversion::multiversion;
 use rayon::prelude::*;
 use serde_with::{DeserializeFromStr, SerializeDisplay};
 use std::fmt;
 use std::ops::Range;
 use std::str::FromStr;
-use variation::ComponentBeam;
+use variation::{AirBeam, BeamResolutions, mean_at};
 
 /// The word for as many components as are more than noise.
 const AUTO: &str = "auto";
@@ -30,8 +31,8 @@ const AUTO: &str = "auto";
 pub const MOST_COMPONENTS: usize = 16;
 /// Bytes of frames that are read at once, unless one alone has more.
 const BYTES_AT_ONCE: usize = 256 << 20;
-/// Pixels that a thread adds to an image.
-const PIXELS_OF_THREAD: usize = 1 << 16;
+/// Rows of all frames that a thread adds up.
+const ROWS_OF_THREAD: usize = 8;
 
 /// The number of components of the flats.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, SerializeDisplay, DeserializeFromStr)]
@@ -135,9 +136,21 @@ impl EigenFlats {
         }
         let blocks = PixelBlocks::new(data.stacks.data.width(), data.stacks.data.height());
         let mut reduced = Vec::with_capacity(frames);
-        flats.each_frame(data, before, |frames| {
-            reduced.extend(frames.into_par_iter().map(|frame| Deviations::reduced(&frame, blocks)).collect::<Vec<_>>());
-        })?;
+        for (stack, mean) in flats.sets() {
+            let reader = RowReader { stack, before, all: data.stacks.data.len() };
+            let of_frame = |&frame: &usize| {
+                let rows = reader.open(frame, &blocks.range())?;
+                blocks.means_above(mean, |range, values| {
+                    rows.read(range.clone(), values)?;
+                    flats.without_light(mean, range, values);
+                    Ok(())
+                })
+            };
+            let frames: Vec<usize> = (0..stack.len()).collect();
+            for some in frames.chunks(reader.at_once()) {
+                reduced.extend(some.par_iter().map(of_frame).collect::<Result<Vec<_>>>()?);
+            }
+        }
         let count = match self {
             EigenFlats::Auto => None,
             EigenFlats::Exactly(count) => Some(count),
@@ -151,24 +164,13 @@ impl<'a> MeanFlats<'a> {
         [Some(self.first), self.second].into_iter().flatten()
     }
 
-    /// Passes on all frames in order, some at a time: what they differ by from the mean of their set, and 0 where the beam is not
-    /// above the dark level.
-    fn each_frame(self, data: &Data, before: &RowSteps, mut take: impl FnMut(Vec<Vec<f32>>)) -> Result<()> {
-        for (stack, mean) in self.sets() {
-            let frames: Vec<usize> = (0..stack.len()).collect();
-            for some in frames.chunks(at_once(stack.width() * stack.height())) {
-                let deviation = |&frame: &usize| -> Result<Vec<f32>> {
-                    let mut values = corrected(stack, before, frame, &(0..stack.height()), data)?;
-                    for ((value, mean), dark) in values.iter_mut().zip(mean).zip(self.dark) {
-                        let deviation = *value - mean;
-                        *value = if mean > dark && deviation.is_finite() { deviation } else { 0.0 };
-                    }
-                    Ok(values)
-                };
-                take(some.par_iter().map(deviation).collect::<Result<_>>()?);
-            }
+    /// Replaces values of some rows by the mean where the beam is not above the dark level, or values are no number.
+    fn without_light(self, mean: &[f32], rows: Range<usize>, values: &mut [f32]) {
+        let first = rows.start * (values.len() / rows.len().max(1));
+        let of_beam = mean[first..].iter().zip(&self.dark[first..]);
+        for (value, (mean, dark)) in values.iter_mut().zip(of_beam) {
+            *value = if mean > dark && value.is_finite() { *value } else { *mean };
         }
-        Ok(())
     }
 
     /// Returns the mean beam of a pixel without the dark level, before and after the scan; `None` if it is not above 0 in both.
@@ -179,40 +181,118 @@ impl<'a> MeanFlats<'a> {
     }
 }
 
-/// Returns how many frames of so many pixels are read at once.
-fn at_once(pixels: usize) -> usize {
-    (BYTES_AT_ONCE / (4 * pixels).max(1)).clamp(1, rayon::current_num_threads())
+/// Reads rows of frames, with the steps before.
+#[derive(Clone, Copy)]
+struct RowReader<'a> {
+    stack: &'a Stack,
+    before: &'a RowSteps,
+    /// Number of projections of the scan.
+    all: usize,
 }
 
-/// Reads rows of a frame, with the steps before.
-fn corrected(stack: &Stack, before: &RowSteps, frame: usize, wanted: &Range<usize>, data: &Data) -> Result<Vec<f32>> {
-    let (bins, height) = (stack.width(), stack.height());
-    let read = widened(wanted, before.halo(), height);
-    let mut values = vec![0f32; read.len() * bins];
-    stack.read_rows(frame, read.clone(), &mut values)?;
-    let mut band = Band::new(&mut values, height, read, wanted.clone()).of(frame, data.stacks.data.len());
-    before.apply(&mut band, &mut Counts::default());
-    Ok(band.values_of(wanted).to_vec())
+/// Rows of a frame: in memory where some take as long to read as all, or other rows decide about them.
+struct FrameRows<'a> {
+    reader: RowReader<'a>,
+    frame: usize,
+    /// The rows that are in memory, with their values.
+    held: Option<(Range<usize>, Vec<f32>)>,
+}
+
+impl<'a> RowReader<'a> {
+    /// Reports whether frames are held in memory.
+    fn holds_frames(self) -> bool {
+        !self.stack.rows_are_apart() || self.before.halo() > 0
+    }
+
+    /// Returns how many frames are in memory at a time.
+    fn at_once(self) -> usize {
+        let bytes = 4 * self.stack.width() * self.stack.height();
+        match self.holds_frames() {
+            true => (BYTES_AT_ONCE / bytes.max(1)).clamp(1, rayon::current_num_threads()),
+            false => usize::MAX,
+        }
+    }
+
+    /// Prepares to read some of the rows of a frame.
+    fn open(self, frame: usize, rows: &Range<usize>) -> Result<FrameRows<'a>> {
+        let mut opened = FrameRows { reader: self, frame, held: None };
+        if self.holds_frames() {
+            let mut values = vec![0f32; rows.len() * self.stack.width()];
+            opened.read(rows.clone(), &mut values)?;
+            opened.held = Some((rows.clone(), values));
+        }
+        Ok(opened)
+    }
+}
+
+impl FrameRows<'_> {
+    /// Reads some rows.
+    fn read(&self, rows: Range<usize>, out: &mut [f32]) -> Result<()> {
+        let RowReader { stack, before, all } = self.reader;
+        let bins = stack.width();
+        if let Some((held, values)) = &self.held {
+            out.copy_from_slice(&values[(rows.start - held.start) * bins..(rows.end - held.start) * bins]);
+            return Ok(());
+        }
+        let read = widened(&rows, before.halo(), stack.height());
+        let mut wider = if read == rows { Vec::new() } else { vec![0f32; read.len() * bins] };
+        let values = if wider.is_empty() { &mut *out } else { &mut wider[..] };
+        stack.read_rows(self.frame, read.clone(), values)?;
+        let mut band = Band::new(values, stack.height(), read.clone(), rows.clone()).of(self.frame, all);
+        before.apply(&mut band, &mut Counts::default());
+        if !wider.is_empty() {
+            out.copy_from_slice(&wider[(rows.start - read.start) * bins..(rows.end - read.start) * bins]);
+        }
+        Ok(())
+    }
 }
 
 /// Returns the images of the components, summed in double precision in the order of the frames.
 fn images(data: &Data, before: &RowSteps, flats: MeanFlats, factors: &[Vec<f64>]) -> Result<Vec<f32>> {
-    let pixels = data.stacks.data.width() * data.stacks.data.height();
-    let mut sums = vec![0f64; factors.len() * pixels];
+    let (bins, height) = (data.stacks.data.width(), data.stacks.data.height());
+    let bands: Vec<Range<usize>> =
+        (0..height).step_by(ROWS_OF_THREAD).map(|first| first..(first + ROWS_OF_THREAD).min(height)).collect();
+    // for each band `[component][row][bin]`
+    let mut sums: Vec<Vec<f64>> = vec![Vec::new(); bands.len()];
     let mut number = 0;
-    flats.each_frame(data, before, |frames| {
-        for frame in &frames {
-            sums.par_chunks_mut(pixels).zip(factors).for_each(|(sums, factors)| {
-                let factor = factors[number];
-                let parts = sums.par_chunks_mut(PIXELS_OF_THREAD).zip(frame.par_chunks(PIXELS_OF_THREAD));
-                parts.for_each(|(sums, frame)| {
-                    sums.iter_mut().zip(frame).for_each(|(sum, value)| *sum += factor * f64::from(*value));
-                });
-            });
-            number += 1;
+    for (stack, mean) in flats.sets() {
+        let reader = RowReader { stack, before, all: data.stacks.data.len() };
+        let frames: Vec<usize> = (0..stack.len()).collect();
+        for some in frames.chunks(reader.at_once()) {
+            let opened = some.par_iter().map(|&frame| reader.open(frame, &(0..height)));
+            let opened = opened.collect::<Result<Vec<FrameRows>>>()?;
+            bands.par_iter().zip(&mut sums).try_for_each(|(rows, sums)| -> Result<()> {
+                let mut values = vec![0f32; rows.len() * bins];
+                sums.resize(factors.len() * values.len(), 0.0);
+                for (frame, number) in opened.iter().zip(number..) {
+                    frame.read(rows.clone(), &mut values)?;
+                    flats.without_light(mean, rows.clone(), &mut values);
+                    let mean = &mean[rows.start * bins..rows.end * bins];
+                    for (sums, factors) in sums.chunks_mut(values.len()).zip(factors) {
+                        add_deviations(sums, &values, mean, factors[number]);
+                    }
+                }
+                Ok(())
+            })?;
+            number += some.len();
         }
-    })?;
-    Ok(sums.into_iter().map(|sum| sum as f32).collect())
+    }
+    let mut images = vec![0f32; factors.len() * height * bins];
+    for (component, image) in images.chunks_mut(height * bins).enumerate() {
+        image.par_chunks_mut(ROWS_OF_THREAD * bins).zip(&sums).for_each(|(image, sums)| {
+            let sums = &sums[component * image.len()..];
+            image.iter_mut().zip(sums).for_each(|(value, sum)| *value = *sum as f32);
+        });
+    }
+    Ok(images)
+}
+
+/// Adds what values differ by from their mean. Also compiled for newer processors with wider vectors, with the same results.
+#[multiversion(targets("x86_64+avx2"))]
+fn add_deviations(sums: &mut [f64], values: &[f32], mean: &[f32], factor: f64) {
+    for ((sum, value), mean) in sums.iter_mut().zip(values).zip(mean) {
+        *sum += factor * f64::from(value - mean);
+    }
 }
 
 /// Returns the weights of the components in every projection.
@@ -224,27 +304,13 @@ fn weights(data: &Data, before: &RowSteps, flats: MeanFlats, (images, count): (&
         Some(air) => SampledBeam::of_air(air, bins, height, flats, images),
         None => SampledBeam::of_blocks(PixelBlocks::new(bins, height), flats, images, bins * height),
     };
-    let whole = !projections.rows_are_apart() || before.halo() > 0;
-    let rows = beam.rows();
+    let (reader, range) = (RowReader { stack: projections, before, all }, beam.range());
     let of_projection = |&p: &usize| -> Result<Vec<f64>> {
-        let read = match whole {
-            true => corrected(projections, before, p, &(rows[0]..rows[rows.len() - 1] + 1), data)?,
-            false => {
-                let of_row = |&row: &usize| corrected(projections, before, p, &(row..row + 1), data);
-                rows.iter().map(of_row).collect::<Result<Vec<_>>>()?.concat()
-            }
-        };
-        let place = |number: usize| if whole { rows[number] - rows[0] } else { number };
-        let counts = (0..rows.len()).map(|number| &read[place(number) * bins..(place(number) + 1) * bins]);
-        Ok(beam.weights(counts, flats.dark, progress(p, all)))
-    };
-    let threads = rayon::current_num_threads();
-    let some = match at_once(bins * if whole { height } else { rows.len() }) {
-        some if some < threads => some,
-        _ => data.used.len().max(1),
+        let rows = reader.open(p, &range)?;
+        beam.weights(|range, values| rows.read(range, values), flats.dark, progress(p, all))
     };
     let mut weights = vec![0f32; all * count];
-    for some in data.used.chunks(some) {
+    for some in data.used.chunks(reader.at_once()) {
         let found: Vec<Vec<f64>> = some.par_iter().map(of_projection).collect::<Result<_>>()?;
         for (p, found) in some.iter().zip(found) {
             weights[p * count..(p + 1) * count]
@@ -257,27 +323,30 @@ fn weights(data: &Data, before: &RowSteps, flats: MeanFlats, (images, count): (&
 }
 
 /// The beam and its components where projections are compared with them.
-struct SampledBeam {
-    places: Places,
-    /// The mean beam before the scan, and what it has become after it, without the dark level; below 0 where there is no light.
-    mean: Vec<(f64, f64)>,
-    components: Vec<Vec<f64>>,
-}
-
-/// Where projections are compared with the beam.
-enum Places {
-    Blocks(PixelBlocks),
-    /// Pixels of air, by rows: the row, and the bins.
-    Air(Vec<(usize, Vec<usize>)>),
+enum SampledBeam {
+    Blocks {
+        blocks: PixelBlocks,
+        beam: BeamResolutions,
+    },
+    Air {
+        /// The pixels that have light, by rows: the row, and the bins.
+        pixels: Vec<(usize, Vec<usize>)>,
+        bins: usize,
+        /// The mean beam before the scan, and what it has become after it, without the dark level.
+        means: Vec<(f64, f64)>,
+        components: Vec<Vec<f64>>,
+    },
 }
 
 impl SampledBeam {
     /// Returns the means over blocks. A block with a pixel that has no light has none.
     fn of_blocks(blocks: PixelBlocks, flats: MeanFlats, images: &[f32], pixels: usize) -> SampledBeam {
         let mean = |of: fn((f64, f64)) -> f64| blocks.means(|at| flats.beam(at).map_or(f64::NEG_INFINITY, of));
-        let mean = mean(|(first, _)| first).into_iter().zip(mean(|(_, second)| second)).collect();
+        let (first, second) = rayon::join(|| mean(|(first, _)| first), || mean(|(_, second)| second));
+        let means = [first, second];
         let of = |image: &[f32]| blocks.means(|at| f64::from(image[at]));
-        SampledBeam { places: Places::Blocks(blocks), mean, components: images.par_chunks(pixels).map(of).collect() }
+        let components = images.par_chunks(pixels).map(of).collect();
+        SampledBeam::Blocks { blocks, beam: BeamResolutions::new(blocks.width(), means, components) }
     }
 
     /// Returns the pixels of air that have light.
@@ -287,37 +356,41 @@ impl SampledBeam {
         };
         let pixels: Vec<(usize, Vec<usize>)> = air.rows(height).map(|row| (row, lit(row))).collect();
         let places = || pixels.iter().flat_map(|(row, of_row)| of_row.iter().map(move |bin| row * bins + bin));
-        let mean = places().filter_map(|at| flats.beam(at)).collect();
+        let means = places().filter_map(|at| flats.beam(at)).collect();
         let of = |image: &[f32]| places().map(|at| f64::from(image[at])).collect();
         let components = images.chunks(bins * height).map(of).collect();
-        SampledBeam { places: Places::Air(pixels), mean, components }
+        SampledBeam::Air { pixels, bins, means, components }
     }
 
-    /// Returns the rows of a projection that are needed, in order.
-    fn rows(&self) -> Vec<usize> {
-        match &self.places {
-            Places::Blocks(blocks) => blocks.rows(),
-            Places::Air(pixels) => pixels.iter().map(|(row, _)| *row).collect(),
+    /// Returns the range of the rows of a projection that are needed.
+    fn range(&self) -> Range<usize> {
+        match self {
+            SampledBeam::Blocks { blocks, .. } => blocks.range(),
+            SampledBeam::Air { pixels, .. } => {
+                pixels.first().map_or(0..0, |(first, _)| *first..pixels[pixels.len() - 1].0 + 1)
+            }
         }
     }
 
-    /// Returns the weights of a projection: `counts` are its needed rows, `progress` is its place between the flats.
-    fn weights<'a>(&self, counts: impl Iterator<Item = &'a [f32]>, dark: &[f32], progress: f32) -> Vec<f64> {
-        let now = |&(first, second): &(f64, f64)| match first > 0.0 && second > 0.0 {
-            true => first + f64::from(progress) * (second - first),
-            false => f64::NEG_INFINITY,
-        };
-        let beam = ComponentBeam { mean: self.mean.iter().map(now).collect(), components: &self.components };
-        match &self.places {
-            Places::Blocks(blocks) => beam.least_variation(&blocks.means_above(counts, dark), blocks.width()),
-            Places::Air(pixels) => {
-                let above = |(row, (number, bins)): (&'a [f32], &(usize, Vec<usize>))| {
-                    let dark = &dark[number * row.len()..];
-                    bins.iter().map(|&bin| row[bin] - dark[bin]).collect::<Vec<_>>()
-                };
-                let air = counts.zip(pixels).flat_map(above);
-                let air: Vec<f64> = air.map(|count| if count.is_finite() { f64::from(count) } else { 0.0 }).collect();
-                beam.nearest_to_air(&air)
+    /// Returns the weights of a projection: `read` reads some of its rows, `progress` is its place between the flats.
+    fn weights(
+        &self,
+        mut read: impl FnMut(Range<usize>, &mut [f32]) -> Result<()>,
+        dark: &[f32],
+        progress: f32,
+    ) -> Result<Vec<f64>> {
+        let progress = f64::from(progress);
+        match self {
+            SampledBeam::Blocks { blocks, beam } => Ok(beam.least_variation(blocks.means_above(dark, read)?, progress)),
+            SampledBeam::Air { pixels, bins, means, components } => {
+                let (mut air, mut counts) = (Vec::with_capacity(means.len()), vec![0f32; *bins]);
+                for (row, of_row) in pixels {
+                    read(*row..row + 1, &mut counts)?;
+                    let above = of_row.iter().map(|&bin| counts[bin] - dark[row * bins + bin]);
+                    air.extend(above.map(|count| if count.is_finite() { f64::from(count) } else { 0.0 }));
+                }
+                let mean = means.iter().map(|&(first, second)| mean_at(first, second, progress)).collect();
+                Ok(AirBeam { mean, components }.nearest(&air))
             }
         }
     }
