@@ -20,7 +20,7 @@ use crate::units::human;
 /// Least number of projections that are on the device together, unless no slice fits otherwise.
 const LEAST_PART: usize = 16;
 /// Number of parts in which projections are read where they can be, unless these had fewer than [`LEAST_PART`].
-const PARTS: usize = 8;
+const PARTS: usize = 16;
 /// Largest number of slices that are copied from the device at once.
 const SLICES_AT_ONCE: usize = 8;
 /// Largest number of rows of the detector that are filtered at once, and divisor of those of a chunk, beside which they are few.

@@ -155,7 +155,8 @@ fn means(data: &Data, before: &RowSteps, rows: &Range<usize>, double_flat: Doubl
         let read = widened(wanted, before.halo(), height);
         values.resize(read.len() * bins, 0.0);
         projections.read_rows(p, read.clone(), values)?;
-        let mut band = Band::new(values, height, read.clone(), wanted.clone()).of(p, all);
+        // the run counts what is replaced
+        let mut band = Band { counted: 0..0, ..Band::new(values, height, read.clone(), wanted.clone()).of(p, all) };
         before.apply(&mut band, &mut Counts::default());
         if let DoubleFlat::HighPass(_) = double_flat {
             band.values_of(wanted).iter_mut().for_each(|value| *value = line_integral(*value));

@@ -27,10 +27,7 @@ impl Transfer for Inclined {
             // the receivers are here
             let _ = free_sinograms.send(engine.session.host_memory(in_piece)?);
         }
-        for _ in 0..of_host.written {
-            let _ = slices_back.send(engine.session.host_memory(of_host.slices * out_slice)?);
-        }
-        drop(slices_back);
+        let mut slices_back = Some(slices_back);
         let delivery = Delivery { device, work, run, computed };
         let scan = run.source.rows();
         let (mut busy, mut number) = (DeviceSeconds::default(), 0);
@@ -51,6 +48,12 @@ impl Transfer for Inclined {
             }
             // the reader may have read all
             let _ = free_sinograms.send(values);
+            // while the device computes
+            if let Some(slices_back) = slices_back.take() {
+                for _ in 0..of_host.written {
+                    let _ = slices_back.send(engine.session.host_memory(of_host.slices * out_slice)?);
+                }
+            }
             if batch.projections.end < scan.used.len() {
                 continue;
             }

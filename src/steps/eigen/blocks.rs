@@ -1,6 +1,7 @@
 //! Images at a reduced resolution: means over square blocks of pixels.
 
 use multiversion::multiversion;
+use rayon::prelude::*;
 use std::ops::Range;
 
 /// Largest number of blocks along a side of a detector.
@@ -57,15 +58,21 @@ impl PixelBlocks {
     }
 
     /// Returns the mean of the values of every block, by the index of a pixel.
-    pub fn means(&self, value: impl Fn(usize) -> f64) -> Vec<f64> {
-        let mean = |row: usize, bins: Range<usize>| {
-            let of_row = |row: usize| bins.clone().map(|bin| value(row * self.bins + bin)).sum::<f64>();
-            self.rows_of(row).map(of_row).sum::<f64>() / (self.rows_of(row).len() * bins.len()) as f64
+    pub fn means(&self, value: impl Fn(usize) -> f32 + Sync) -> Vec<f64> {
+        let of_blocks = |block: usize| {
+            let mut sums = vec![0f32; self.bins];
+            let rows = self.rows_of(block);
+            for row in rows.clone() {
+                sums.iter_mut().zip(row * self.bins..).for_each(|(sum, at)| *sum += value(at));
+            }
+            self.of_sums(&sums, rows.len()).collect::<Vec<f64>>()
         };
-        (0..self.height())
-            .flat_map(|row| self.bins().map(move |bins| (row, bins)))
-            .map(|(row, bins)| mean(row, bins))
-            .collect()
+        (0..self.height()).into_par_iter().flat_map_iter(of_blocks).collect()
+    }
+
+    /// Returns the mean of every block of a row from the sums of `rows` rows.
+    fn of_sums<'a>(&self, sums: &'a [f32], rows: usize) -> impl Iterator<Item = f64> + use<'a> {
+        self.bins().map(move |bins| sum(&sums[bins.clone()]) / (rows * bins.len()) as f64)
     }
 
     /// Returns the means over blocks of what an image has above `dark`, which has all rows. `read` reads some of its rows; it is
@@ -87,7 +94,7 @@ impl PixelBlocks {
             read(rows.clone(), &mut counts)?;
             let dark = dark[rows.start * self.bins..].chunks(self.bins);
             counts.chunks(self.bins).zip(dark).for_each(|(counts, dark)| add_above(&mut sums, counts, dark));
-            means.extend(self.bins().map(|bins| sum(&sums[bins.clone()]) / (rows.len() * bins.len()) as f64));
+            means.extend(self.of_sums(&sums, rows.len()));
         }
         Ok(means)
     }
@@ -123,7 +130,7 @@ mod tests {
         {
             let blocks = PixelBlocks::new(bins, rows);
             assert_eq!(blocks.by, by, "{bins} x {rows}");
-            let value = |at: usize| f64::from((at * 7919 % 1013) as u16);
+            let value = |at: usize| f32::from((at * 7919 % 1013) as u16);
             let found = blocks.means(value);
             // from the definition
             let counts = |row: usize| match rows - row / by * by {
@@ -135,13 +142,13 @@ mod tests {
             for (row, bin) in (0..rows).filter(|&row| counts(row)).flat_map(|row| (0..bins).map(move |bin| (row, bin)))
             {
                 let (sum, count) = &mut sums[row / by * bins.div_ceil(by) + bin / by];
-                (*sum, *count) = (*sum + value(row * bins + bin), *count + 1.0);
+                (*sum, *count) = (*sum + f64::from(value(row * bins + bin)), *count + 1.0);
             }
             let wanted: Vec<f64> = sums.iter().map(|(sum, count)| sum / count).collect();
             assert!(found.iter().zip(&wanted).all(|(found, mean)| (found - mean).abs() < 1e-9), "{bins} x {rows}");
             // the same above a dark level, with one count that is none
-            let mut image: Vec<f32> = (0..rows * bins).map(|at| value(at) as f32 + 20.0).collect();
-            (image[0], sums[0].0) = (f32::NAN, sums[0].0 - value(0));
+            let mut image: Vec<f32> = (0..rows * bins).map(|at| value(at) + 20.0).collect();
+            (image[0], sums[0].0) = (f32::NAN, sums[0].0 - f64::from(value(0)));
             let read = |rows: Range<usize>, counts: &mut [f32]| {
                 counts.copy_from_slice(&image[rows.start * bins..rows.end * bins]);
                 Ok::<(), ()>(())

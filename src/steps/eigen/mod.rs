@@ -174,8 +174,8 @@ impl<'a> MeanFlats<'a> {
     }
 
     /// Returns the mean beam of a pixel without the dark level, before and after the scan; `None` if it is not above 0 in both.
-    fn beam(&self, at: usize) -> Option<(f64, f64)> {
-        let above = |mean: &[f32]| f64::from(mean[at]) - f64::from(self.dark[at]);
+    fn beam(&self, at: usize) -> Option<(f32, f32)> {
+        let above = |mean: &[f32]| mean[at] - self.dark[at];
         let (first, second) = (above(self.first.1), above(self.second.map_or(self.first.1, |(_, mean)| mean)));
         (first > 0.0 && second > 0.0).then_some((first, second))
     }
@@ -341,11 +341,9 @@ enum SampledBeam {
 impl SampledBeam {
     /// Returns the means over blocks. A block with a pixel that has no light has none.
     fn of_blocks(blocks: PixelBlocks, flats: MeanFlats, images: &[f32], pixels: usize) -> SampledBeam {
-        let mean = |of: fn((f64, f64)) -> f64| blocks.means(|at| flats.beam(at).map_or(f64::NEG_INFINITY, of));
-        let (first, second) = rayon::join(|| mean(|(first, _)| first), || mean(|(_, second)| second));
-        let means = [first, second];
-        let of = |image: &[f32]| blocks.means(|at| f64::from(image[at]));
-        let components = images.par_chunks(pixels).map(of).collect();
+        let mean = |of: fn((f32, f32)) -> f32| blocks.means(|at| flats.beam(at).map_or(f32::NEG_INFINITY, of));
+        let means = [mean(|(first, _)| first), mean(|(_, second)| second)];
+        let components = images.chunks(pixels).map(|image| blocks.means(|at| image[at])).collect();
         SampledBeam::Blocks { blocks, beam: BeamResolutions::new(blocks.width(), means, components) }
     }
 
@@ -356,7 +354,8 @@ impl SampledBeam {
         };
         let pixels: Vec<(usize, Vec<usize>)> = air.rows(height).map(|row| (row, lit(row))).collect();
         let places = || pixels.iter().flat_map(|(row, of_row)| of_row.iter().map(move |bin| row * bins + bin));
-        let means = places().filter_map(|at| flats.beam(at)).collect();
+        let double = |(first, second): (f32, f32)| (f64::from(first), f64::from(second));
+        let means = places().filter_map(|at| flats.beam(at).map(double)).collect();
         let of = |image: &[f32]| places().map(|at| f64::from(image[at])).collect();
         let components = images.chunks(bins * height).map(of).collect();
         SampledBeam::Air { pixels, bins, means, components }
