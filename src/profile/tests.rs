@@ -167,6 +167,33 @@ fn small_slices_may_have_their_own_choice() {
 }
 
 #[test]
+fn few_and_small_slices_have_the_kernel_that_was_measured_for_them() {
+    let hopper = shipped().named("nvidia-hopper").unwrap();
+    for (interpolation, mode, run_slices, size, algorithm, slices) in [
+        (Interpolation::Linear, Mode::Precise, 2, 256, Algorithm::Alu, 2),
+        (Interpolation::Linear, Mode::Precise, 3, 256, Algorithm::Tensor, 16),
+        (Interpolation::Linear, Mode::Precise, 4, 257, Algorithm::Alu, 4),
+        (Interpolation::Linear, Mode::Precise, 5, 512, Algorithm::Tensor, 16),
+        (Interpolation::Linear, Mode::Precise, 12, 513, Algorithm::Alu, 4),
+        (Interpolation::Nearest, Mode::Precise, 1, 256, Algorithm::Tensor, 16),
+        (Interpolation::Nearest, Mode::Precise, 1, 257, Algorithm::Alu, 1),
+        (Interpolation::Linear, Mode::Fast, 1, 256, Algorithm::Texture, 1),
+        (Interpolation::Linear, Mode::Fast, 8, 200, Algorithm::Texture, 4),
+        (Interpolation::Linear, Mode::Fast, 9, 256, Algorithm::Tensor, 16),
+        (Interpolation::Linear, Mode::Fast, 1, 512, Algorithm::Alu, 1),
+        (Interpolation::Linear, Mode::Fast, 2, 512, Algorithm::Texture, 2),
+        (Interpolation::Linear, Mode::Fast, 2, 513, Algorithm::Alu, 2),
+        (Interpolation::Nearest, Mode::Fast, 1, 256, Algorithm::Texture, 1),
+        (Interpolation::Nearest, Mode::Fast, 1, 257, Algorithm::Alu, 1),
+        (Interpolation::Linear, Mode::Fast, 500, 256, Algorithm::Tensor, 64),
+    ] {
+        let offer = hopper.select(None, interpolation, mode, None, run_slices, size).unwrap();
+        let chosen = (offer.parameters.algorithm(), offer.slices);
+        assert_eq!(chosen, (algorithm, slices), "{interpolation} {mode}, {run_slices} of {size}");
+    }
+}
+
+#[test]
 fn selection_says_what_there_is() {
     let profile = shipped().named("default").unwrap();
     let message =
