@@ -191,7 +191,7 @@ struct RowReader<'a> {
 }
 
 /// Rows of a frame: in memory where some take as long to read as all, or other rows decide about them.
-struct FrameRows<'a> {
+struct OpenFrame<'a> {
     reader: RowReader<'a>,
     frame: usize,
     /// The rows that are in memory, with their values.
@@ -214,8 +214,8 @@ impl<'a> RowReader<'a> {
     }
 
     /// Prepares to read some of the rows of a frame.
-    fn open(self, frame: usize, rows: &Range<usize>) -> Result<FrameRows<'a>> {
-        let mut opened = FrameRows { reader: self, frame, held: None };
+    fn open(self, frame: usize, rows: &Range<usize>) -> Result<OpenFrame<'a>> {
+        let mut opened = OpenFrame { reader: self, frame, held: None };
         if self.holds_frames() {
             let mut values = vec![0f32; rows.len() * self.stack.width()];
             opened.read(rows.clone(), &mut values)?;
@@ -225,7 +225,7 @@ impl<'a> RowReader<'a> {
     }
 }
 
-impl FrameRows<'_> {
+impl OpenFrame<'_> {
     /// Reads some rows.
     fn read(&self, rows: Range<usize>, out: &mut [f32]) -> Result<()> {
         let RowReader { stack, before, all } = self.reader;
@@ -260,7 +260,7 @@ fn images(data: &Data, before: &RowSteps, flats: MeanFlats, factors: &[Vec<f64>]
         let frames: Vec<usize> = (0..stack.len()).collect();
         for some in frames.chunks(reader.at_once()) {
             let opened = some.par_iter().map(|&frame| reader.open(frame, &(0..height)));
-            let opened = opened.collect::<Result<Vec<FrameRows>>>()?;
+            let opened = opened.collect::<Result<Vec<OpenFrame>>>()?;
             bands.par_iter().zip(&mut sums).try_for_each(|(rows, sums)| -> Result<()> {
                 let mut values = vec![0f32; rows.len() * bins];
                 sums.resize(factors.len() * values.len(), 0.0);
