@@ -250,7 +250,7 @@ impl InclinedInputs<'_> {
         let (Piece::Projections(DetectorBatch { rows: needed, projections, .. }), Some(sinograms)) =
             (piece, self.buffers.get_mut(turn))
         else {
-            return Ok(None);
+            return Err(Error::Internal("no buffer for a piece of projections".into()));
         };
         if let Some(feed) = &mut self.correct {
             let chunk = FedChunk { slices: &[], first: 0, sinograms, stride: part.len() * bins };

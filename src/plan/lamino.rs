@@ -85,6 +85,8 @@ pub(super) struct InclinedChunks {
     pub blocks: Option<BlockShape>,
     pub device_bytes: Vec<Bytes>,
     pub host_bytes: u64,
+    /// Notes for the user.
+    pub notes: Vec<String>,
 }
 
 /// Divides a run about an inclined axis into chunks.
@@ -112,8 +114,12 @@ pub(super) fn inclined_chunks(request: &Request, lamino: Lamino) -> Result<Incli
     };
     let on_device = StepBackends { rows: StepBackend::Device, ..StepBackends::HOST };
     match may_correct(request).then(|| with(on_device)) {
-        Some(Err(Error::Device(_))) | None => with(StepBackends::HOST),
+        Some(Err(Error::Device(_))) => {
+            let notes = vec![request.no_room_for_steps("a slice")];
+            Ok(InclinedChunks { notes, ..with(StepBackends::HOST)? })
+        }
         Some(chunks) => chunks,
+        None => with(StepBackends::HOST),
     }
 }
 
@@ -163,6 +169,7 @@ impl LaminoSizes<'_> {
             blocks: self.corrected(chunk, projections),
             device_bytes: self.on_device(chunk, projections)?,
             host_bytes: self.on_host(chunk, projections),
+            notes: Vec::new(),
             spec: self.spec,
         })
     }
@@ -282,9 +289,8 @@ impl LaminoSizes<'_> {
 
     /// Returns the bytes that may be on the device.
     fn budget(&self, slices: usize, part: usize) -> u64 {
-        let Request { facts, memory, .. } = *self.request;
-        let budget = memory.device.unwrap_or(facts.global_memory / 5 * 4);
-        match facts.kind {
+        let budget = self.request.device_budget();
+        match self.request.facts.kind {
             // a processor computes in the host's memory
             DeviceKind::Cpu => budget.min(self.host.saturating_sub(self.on_host(slices, part))),
             _ => budget,

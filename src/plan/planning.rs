@@ -105,8 +105,7 @@ impl Plan {
     /// Returns the plan of a run about an inclined axis: the host does all steps but those on rows.
     fn about_inclined(request: &Request, chunks: InclinedChunks) -> Plan {
         let Request { scan, choice, .. } = *request;
-        let InclinedChunks { spec, filter, plan, chunk, projections, parts, steps, blocks, device_bytes, host_bytes } =
-            chunks;
+        let InclinedChunks { spec, filter, plan, chunk, projections, parts, steps, blocks, .. } = chunks;
         Plan {
             profile: choice.profile.clone(),
             profile_reason: choice.reason.clone(),
@@ -121,11 +120,11 @@ impl Plan {
             cut: Cut { projections, rows: scan.geometry.roi.height },
             pieces: Pieces { read: chunk, written: plan.pieces.slices },
             blocks,
-            device_bytes,
-            host_bytes,
+            device_bytes: chunks.device_bytes,
+            host_bytes: chunks.host_bytes,
             solver: None,
             lamino: Some(plan),
-            notes: Vec::new(),
+            notes: chunks.notes,
         }
     }
 

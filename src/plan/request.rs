@@ -67,6 +67,20 @@ impl Request<'_> {
             .ok_or_else(|| PlanFlagError::NoMemoryForSteps { memory: human(memory.host), held: human(held) }.into())
     }
 
+    /// Returns the bytes of device memory that the run may use.
+    pub(super) fn device_budget(&self) -> u64 {
+        self.memory.device.unwrap_or(self.facts.global_memory / 5 * 4)
+    }
+
+    /// Returns a note that the host does the steps before the filter, because device memory has no room for them beside
+    /// `what`.
+    pub(super) fn no_room_for_steps(&self, what: &str) -> String {
+        let memory = human(self.device_budget());
+        format!(
+            "{memory} of device memory do not hold what the steps before the filter need beside {what}, so the host does them"
+        )
+    }
+
     /// Reports whether frames should be read as a whole if the device has room for all rows.
     ///
     /// They should if decoding a few rows of a frame takes as long as all, and the run needs most rows. Several devices

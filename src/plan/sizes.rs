@@ -257,7 +257,7 @@ impl<'a> Sizes<'a> {
     fn most_pieces(&self, cut: Cut) -> [u64; 2] {
         let all = self.request.scan.slices.len() as u64;
         // samples are on the device beside all else
-        let target = PIECE_TARGET.min(self.device_budget() / 16);
+        let target = PIECE_TARGET.min(self.request.device_budget() / 16);
         let [read, written] = self.copied_bytes(cut);
         [(read, target / self.share), (written, target)]
             .map(|(bytes, target)| self.of_host.min((target / bytes.max(1)).min(all).max(1)))
@@ -270,7 +270,7 @@ impl<'a> Sizes<'a> {
 
     /// Returns the number of pieces of `bytes` bytes of samples that are on the device together.
     fn at_once(&self, bytes: u64) -> usize {
-        (self.device_budget() / 8 / self.share / bytes.max(1)).clamp(1, SAMPLES_AT_ONCE) as usize
+        (self.request.device_budget() / 8 / self.share / bytes.max(1)).clamp(1, SAMPLES_AT_ONCE) as usize
     }
 
     /// Returns the bytes of host memory for pieces of some slices, to the device and from it.
@@ -317,7 +317,7 @@ impl<'a> Sizes<'a> {
         let blocks = scan.samples.blocks.or(all).filter(|_| self.steps(cut).rows == StepBackend::Device)?;
         // where the host keeps blocks, a device has little room for them
         let on_host = self.kept == Kept::ByHost && scan.samples.blocks.is_some();
-        let of_device = PIECE_TARGET.min(self.device_budget() / if on_host { self.batch_share } else { 16 });
+        let of_device = PIECE_TARGET.min(self.request.device_budget() / if on_host { self.batch_share } else { 16 });
         let target = of_device.min(self.host / (4 * PIECES as u64));
         let projections = scan.geometry.projections();
         let batch = (target / self.projection_bytes(blocks).max(1)) as usize;
@@ -427,13 +427,9 @@ impl<'a> Sizes<'a> {
         self.shared() && cut == self.uncut() && (rows, slices) == (StepBackend::Host, StepBackend::Host)
     }
 
-    fn device_budget(&self) -> u64 {
-        self.request.memory.device.unwrap_or(self.request.facts.global_memory / 5 * 4)
-    }
-
     /// Returns the bytes that may be on the device.
     fn budget(&self, cut: Cut) -> u64 {
-        let (host, budget) = (self.host, self.device_budget());
+        let (host, budget) = (self.host, self.request.device_budget());
         let pieces = if cut == self.uncut() { self.most_pieces(cut) } else { [self.cut_pass; 2] };
         match (self.shared(), self.mapped(cut)) {
             (false, _) => budget,
@@ -521,13 +517,8 @@ impl<'a> Sizes<'a> {
         if !wanted || self.steps(cut).rows == StepBackend::Device {
             return None;
         }
-        (self.backends.rows == StepBackend::Host || cut != self.uncut()).then(|| {
-            format!(
-                "{} of device memory do not hold what the steps before the filter need beside a pass, so the host does \
-                 them",
-                human(self.device_budget())
-            )
-        })
+        let lacks_room = self.backends.rows == StepBackend::Host || cut != self.uncut();
+        lacks_room.then(|| self.request.no_room_for_steps("a pass"))
     }
 
     pub fn chunks(&self, cut: Cut) -> Chunks {

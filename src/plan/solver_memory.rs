@@ -60,9 +60,9 @@ impl SolverMemory {
 
     /// At most half of the device's memory is used.
     fn on_device(request: &Request, least_squares: &LeastSquares, pass: usize) -> Option<SolverMemory> {
-        let Request { scan, choice, facts, memory, .. } = *request;
+        let Request { scan, choice, facts, .. } = *request;
         let form = SolverForm::new(&choice.profile, least_squares, &scan.geometry, facts)?;
-        let budget = memory.device.unwrap_or(facts.global_memory / 5 * 4) / 2;
+        let budget = request.device_budget() / 2;
         let most = MOST_ON_DEVICE.min(pass.max(1));
         let fits = |at_once: &usize| {
             form.device_bytes(*at_once, facts) <= budget && form.largest_buffer(*at_once) <= facts.max_allocation

@@ -262,7 +262,7 @@ fn rows_that_the_device_corrects_are_those_of_the_host() {
     };
     let (_, said) = lab.ok(&format!("reconstruct {flags} --output host"));
     let of_host = replaced(&said);
-    assert!(of_host.iter().any(|line| line.contains('3')), "{said}");
+    assert!(of_host.iter().any(|line| line.contains("3 outliers were replaced")), "{said}");
     let flags = format!("{flags} --profile steps.toml");
     let (plan, _) = lab.ok(&format!("reconstruct {flags} --dry-run --output device"));
     assert!(plan.contains("rows on the device"), "{plan}");
@@ -282,6 +282,14 @@ fn rows_that_the_device_corrects_are_those_of_the_host() {
         format!("reconstruct {flags} --device-memory 600K").replace("--device cpu", "--device cpu/2")
     ));
     assert!(lab.read("both") == device);
+    // no room for samples and fields
+    let (plan, _) = lab.ok(&format!("reconstruct {flags} --device-memory 45K --dry-run --output few"));
+    assert!(
+        plan.contains("rows on the host") && plan.contains("45.0 KiB") && plan.contains("the host does them"),
+        "{plan}"
+    );
+    lab.ok(&format!("reconstruct {flags} --device-memory 45K --output few"));
+    assert!(lab.read("few") == host);
 }
 
 #[test]

@@ -102,7 +102,7 @@ impl BeamImages {
 
 /// Returns the means of two by two pixels, or of as many as there are at an edge.
 fn halved(image: &[f64], width: usize) -> Vec<f64> {
-    let mut means = Vec::with_capacity(image.len() / 4 + image.len() / width.max(1) + width);
+    let mut means = Vec::with_capacity(width.div_ceil(2) * image.len().div_ceil(2 * width));
     for rows in image.chunks(2 * width) {
         let (above, below) = rows.split_at(width);
         for bin in (0..width).step_by(2) {
