@@ -62,7 +62,7 @@ def disc_distance(x, y, centre, radius):
 
 
 def ellipse_distance(x, y, a, b):
-    """Distance from an ellipse about the origin, positive outside, by circles of curvature (as src/phantom has it)."""
+    """Distance from an ellipse about the origin, positive outside, by circles of curvature (as base/src/phantom has it)."""
     u, v = np.abs(x), np.abs(y)
     cos = sin = np.full_like(u, np.sqrt(0.5))
     for _ in range(8):

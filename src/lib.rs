@@ -12,7 +12,6 @@
 
 pub mod axis;
 pub mod cache;
-pub mod center;
 pub mod check;
 pub mod cli;
 pub mod commands;
@@ -20,40 +19,33 @@ pub mod compare;
 pub mod device;
 pub mod digest;
 pub mod engine;
-pub mod error;
 pub mod execution;
 pub mod facts;
 mod fault;
 mod feed;
 pub mod fft;
-pub mod files;
-pub mod geometry;
-pub mod histogram;
 pub mod html;
 pub mod job;
 pub mod kernel;
 pub mod known;
 pub mod layout;
-pub mod least_squares;
 pub mod margins;
 pub mod measure;
 pub mod memory;
-pub mod numbers;
 pub mod operations;
-pub mod phantom;
 pub mod picture;
 pub mod plan;
 pub mod profile;
 pub mod recipe;
 pub mod remark;
 pub mod report;
-pub mod resolution;
 pub mod shard;
 pub mod sink;
 pub mod solver;
 pub mod source;
-pub mod spectrum;
 pub mod steps;
 pub mod stitch;
-pub mod units;
-pub mod visible;
+
+pub use fbp_base::{
+    center, error, files, geometry, histogram, least_squares, numbers, phantom, resolution, spectrum, units, visible,
+};

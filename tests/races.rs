@@ -16,12 +16,13 @@ use fbp::kernel::{KernelSource, KernelSpec, Padding, Problem, RowFilter, RowFilt
 use fbp::margins::margin;
 use fbp::profile::{Profile, ProfileStore};
 use fbp::spectrum::{Filter, scaled_spectrum};
+use fbp_reference::{Pad, Scan, noise, padded, relative_rms, slice_of};
 use opencl3::memory::CL_MEM_READ_WRITE;
 use sha2::{Digest, Sha256};
 use std::collections::BTreeSet;
 use std::error::Error;
 use std::path::PathBuf;
-use support::reference::{Pad, Read, Scan, noise, padded, relative_rms, slice_of};
+use support::read_of;
 
 const BINS: usize = 37;
 /// Odd, and more than kernels stage at once.
@@ -183,7 +184,7 @@ fn run(found: &FoundDevice, case: &Case) -> Result<(f64, f64), Box<dyn Error>> {
     session.finish()?;
     session.download(&on_device, 0, &mut slices, "slices")?;
 
-    let read = Read::of(spec);
+    let read = read_of(spec);
     let mut worst = 0f64;
     for (slice, sinogram) in sinograms.chunks(values).enumerate() {
         let (want, slack) = slice_of(sinogram, scan, pad, &|_| 1.0, read);

@@ -1,7 +1,8 @@
 //! One command gives one picture, whatever the profile: the profile says how, never what.
 
 use crate::support::cli::{Lab, Pages};
-use crate::support::reference::{Pad, Read, Scan, back_project, filter, noise, padded, relative_rms};
+use fbp::margins::TIE;
+use fbp_reference::{Pad, Read, Scan, back_project, filter, noise, padded, relative_rms};
 use std::f64::consts::PI;
 
 /// Profiles whose kernels differ as much as they can: a transform, one kernel or the host for rows; arithmetic, texture
@@ -90,7 +91,7 @@ fn few_rows_are_the_picture_of_many() {
     let page = |slice: u64| noise(bins * 40, 3 + slice).iter().map(|v| v + 2.0).collect::<Vec<f32>>();
     let sinograms = Pages { width: bins, pages: (0..20).map(page).collect() };
     lab.write("sin", "s", &sinograms);
-    for (interpolation, read) in [("linear", Read::Linear), ("nearest", Read::Nearest)] {
+    for (interpolation, read) in [("linear", Read::Linear), ("nearest", Read::Nearest { tie: TIE })] {
         let filtered = |page: &Vec<f32>| filter(page, bins, padded(bins), Pad::Edge, Some(&|_| 1.0));
         let want: Vec<_> = sinograms.pages.iter().map(|page| back_project(&filtered(page), &scan, read)).collect();
         for profile in PROFILES {

@@ -2,7 +2,6 @@
 
 use crate::kernels::setup::{device, is_selected, plain, reconstruct, reconstruct_with, spec};
 use crate::support::cli::{Lab, Pages, SMALL, farthest};
-use crate::support::reference::{Pad, Scan, exact_pixels, noise, padded, relative_rms};
 use crate::support::skip::real_scans;
 use fbp::geometry::{AngleWeights, ExtendedField, Roi, weights};
 use fbp::kernel::{Bound, GridItems, Gridding, Interpolation, Mode, Offer, Padding, RowFilter, RowFilterMethod};
@@ -10,6 +9,7 @@ use fbp::phantom::{Kind, Phantom};
 use fbp::profile::ProfileStore;
 use fbp::source::Stack;
 use fbp::spectrum::Filter;
+use fbp_reference::{Pad, Scan, exact_pixels, noise, padded, relative_rms};
 use std::f64::consts::PI;
 
 const BOUNDS: [f64; 4] = [1e-2, 1e-3, 1e-4, 1e-5];

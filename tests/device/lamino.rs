@@ -2,11 +2,11 @@
 //! tomography.
 
 use crate::support::cli::{Lab, Pages, farthest};
-use crate::support::reference::{Pad, filter, padded, relative_rms};
 use fbp::check::LaminoTest;
 use fbp::device::{DeviceList, Session, find};
 use fbp::geometry::{cos_sin_degrees, default_axis, even_angles};
 use fbp::kernel::StepSizes;
+use fbp_reference::{Pad, filter, padded, relative_rms};
 use std::f64::consts::{PI, TAU};
 
 /// A detector and a scan about an inclined axis.

@@ -1,4 +1,4 @@
-//! `--method`: complete runs; the solver itself is tested in src/least_squares/.
+//! `--method`: complete runs; the solver itself is tested in base/src/least_squares/.
 
 use crate::support::cli::{Lab, Pages};
 use fbp::compare::images;

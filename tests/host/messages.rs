@@ -70,7 +70,7 @@ fn plain(text: &str) -> String {
 fn table(page: &mut String, entries: &[&CatalogueEntry]) {
     page.push_str("| message | what to do | source |\n|---|---|---|\n");
     for entry in entries {
-        let file = entry.file.trim_start_matches("src/");
+        let file = entry.file.trim_start_matches("base/").trim_start_matches("src/");
         writeln!(page, "| {} | {} | {file} |", code(entry.problem), plain(entry.advice)).unwrap();
     }
 }

@@ -217,7 +217,7 @@ fn words_and_decisions_are_counted() {
 #[test]
 fn recipes_are_of_this_version() {
     let manifest: toml::Table = toml::from_str(&read("Cargo.toml")).unwrap();
-    let version = manifest["package"]["version"].as_str().unwrap();
+    let version = manifest["workspace"]["package"]["version"].as_str().unwrap();
     let conda = read("packaging/conda/meta.yaml");
     assert!(
         conda.contains(&format!("{{% set version = \"{version}\" %}}")),

@@ -3,11 +3,13 @@
 
 pub mod cli;
 pub mod flips;
-pub mod reference;
 pub mod samples;
 pub mod skip;
 pub mod xrm;
 
+use fbp::kernel::{KernelSpec, Reads};
+use fbp::margins::TIE;
+use fbp_reference::Read;
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -23,4 +25,14 @@ pub fn all_bytes(directory: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
         }
     }
     files
+}
+
+/// How a kernel finds values between bins.
+pub fn read_of(spec: &KernelSpec) -> Read {
+    match spec.reads() {
+        Reads::Linear => Read::Linear,
+        Reads::Nearest(1) => Read::Nearest { tie: TIE },
+        Reads::Nearest(places) => Read::Oversampled { places, tie: TIE },
+        Reads::Exact => Read::Exact,
+    }
 }

@@ -1,11 +1,11 @@
 //! Filters and paddings, whatever filters the rows.
 
 use super::setup::{RowTransform, device, plain, reconstruct_cut, reconstruct_with, spec, standard};
-use crate::support::reference::{Pad, Read, Scan, back_project, filter, noise, padded, relative_rms};
 use fbp::geometry::{Cut, Roi};
 use fbp::kernel::{Interpolation, Sampler, Storage};
 use fbp::kernel::{Padding, RowFilter, RowFilterMethod};
 use fbp::spectrum::Filter;
+use fbp_reference::{Pad, Read, Scan, back_project, filter, noise, padded, relative_rms};
 
 #[test]
 fn filters_and_paddings_agree_with_the_reference() {

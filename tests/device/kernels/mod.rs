@@ -7,7 +7,7 @@ pub mod setup;
 mod slices;
 mod variants;
 
-use crate::support::reference::{Pad, Read, Scan, noise, relative_rms, slice_of};
+use crate::support::read_of;
 use fbp::check::Reference;
 use fbp::device::{FoundDevice, Session};
 use fbp::geometry::{AngleWeights, Cut, Roi, weights};
@@ -17,6 +17,7 @@ use fbp::margins::margin;
 use fbp::measure::{Bench, Protocol, TimingOptions};
 use fbp::profile::{Profile, ProfileStore};
 use fbp::spectrum::Filter;
+use fbp_reference::{Pad, Scan, noise, relative_rms, slice_of};
 use setup::{RowTransform, device, given_options, is_selected, plain, reconstruct, reconstruct_cut, spec, standard};
 use std::collections::BTreeSet;
 use variants::variants;
@@ -91,7 +92,7 @@ fn check_cut(
         // the first, and the last alone in its pass
         for slice in [0, count - 1] {
             let sinogram = &sinograms[slice * values..(slice + 1) * values];
-            let (want, slack) = slice_of(sinogram, scan, Pad::Edge, &|_| 1.0, Read::of(&spec));
+            let (want, slack) = slice_of(sinogram, scan, Pad::Edge, &|_| 1.0, read_of(&spec));
             let error = relative_rms(&got[slice * pixels..(slice + 1) * pixels], &want, &slack);
             println!("{} slice {slice}: {error:.2e} (margin {:.0e})", spec.name(), bound.relative_rms);
             if error.is_nan() || error > bound.relative_rms {

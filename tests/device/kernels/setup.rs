@@ -1,6 +1,5 @@
 //! The device at hand, kernels for it, and slices from them.
 
-use crate::support::reference::Scan;
 use fbp::device::{DeviceSelector, FoundDevice, Session, enumerate};
 use fbp::engine::{Engine, Setup};
 use fbp::facts::DeviceKind;
@@ -10,6 +9,7 @@ use fbp::kernel::{Common, Interpolation, Mode, Offer, Parameters, Sampler, Stand
 use fbp::kernel::{Fft, KernelSpec, Padding, Problem, RowFilter, RowFilterMethod, Texel};
 use fbp::profile::{Profile, ProfileStore};
 use fbp::spectrum::Filter;
+use fbp_reference::Scan;
 use std::cell::RefCell;
 
 /// A session for one engine after the other, and the layouts of sinograms that were tried with it.

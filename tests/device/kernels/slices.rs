@@ -2,12 +2,12 @@
 
 use super::no_crops;
 use super::setup::{device, plain, reconstruct, sixteen, spec, standard, tensor};
-use crate::support::reference::{Pad, Read, Scan, back_project, filter, noise, padded, relative_rms};
 use fbp::geometry::Roi;
 use fbp::kernel::Padding;
 use fbp::kernel::{Alu, Balance, Hybrid, Interpolation, Offer, Parameters, Sampler, Storage, Vector};
 use fbp::phantom::{Kind, Phantom};
 use fbp::spectrum::Filter;
+use fbp_reference::{Pad, Read, Scan, back_project, filter, noise, padded, relative_rms};
 
 #[test]
 fn a_region_is_the_crop_of_the_full_slice_bit_for_bit() {

@@ -105,9 +105,10 @@ impl<'ast> Visit<'ast> for Reader<'_> {
     fn visit_vis_restricted(&mut self, _: &'ast VisRestricted) {}
 }
 
-/// The module that a file of the crate is: `src/kernel/spec.rs` is `crate::kernel::spec`.
+/// The module that a file is: `src/kernel/spec.rs` is `crate::kernel::spec`. So are files of the crate below, whose modules
+/// the program names as its own.
 fn module_of(file: &str) -> String {
-    let path = file.trim_start_matches("src/").trim_end_matches(".rs");
+    let path = file.trim_start_matches("base/").trim_start_matches("src/").trim_end_matches(".rs");
     let path = path.strip_suffix("/mod").unwrap_or(path);
     if path == "lib" { "crate".to_owned() } else { format!("crate::{}", path.replace('/', "::")) }
 }

@@ -1,8 +1,6 @@
 //! The `f64` reference: filtered back projection written down once more from the conventions, slowly and plainly.
-//! It shares no code with the program but the types of its arguments.
+//! It shares no code with the program. It is a crate of its own, as it is slow enough already without the compiler's help.
 
-use fbp::kernel::{KernelSpec, Reads};
-use fbp::margins::TIE;
 use std::f64::consts::PI;
 
 /// A scan as the reference sees it.
@@ -41,27 +39,20 @@ pub enum Pad {
     Mirror,
 }
 
-/// How a value between two bins is found.
+/// How a value between two bins is found. Positions nearer than `tie` to the middle between two places may go to either.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub enum Read {
     Linear,
-    Nearest,
+    Nearest {
+        tie: f64,
+    },
     /// Linear at so many places a bin, then the nearest of them.
-    Oversampled(u32),
+    Oversampled {
+        places: u32,
+        tie: f64,
+    },
     /// The trigonometric polynomial through the padded row.
     Exact,
-}
-
-impl Read {
-    /// The rule of a kernel.
-    pub fn of(spec: &KernelSpec) -> Read {
-        match spec.reads() {
-            Reads::Linear => Read::Linear,
-            Reads::Nearest(1) => Read::Nearest,
-            Reads::Nearest(values) => Read::Oversampled(values),
-            Reads::Exact => Read::Exact,
-        }
-    }
 }
 
 /// How long a row is padded: doubled from 64 on until it holds the row twice (docs/geometry.md).
@@ -203,21 +194,22 @@ pub fn back_project(filtered: &[f64], scan: &Scan, read: Read) -> (Vec<f64>, Vec
                     let w = h - i;
                     (1.0 - w) * at(i as i64) + w * at(i as i64 + 1)
                 };
-                // the steps of a staircase, and their values
-                let (steps, value): (f64, &dyn Fn(f64) -> f64) = match read {
+                // the steps of a staircase in a bin
+                let (steps, tie) = match read {
                     Read::Linear => {
                         values[pixel] += scan.weights[p] * between(h);
                         continue;
                     }
                     Read::Exact => panic!("the filtered rows end with the detector"),
-                    Read::Nearest => (1.0, &|step| at(step as i64)),
-                    Read::Oversampled(samples) => (f64::from(samples), &|step| between(step / 4.0)),
+                    Read::Nearest { tie } => (1.0, tie),
+                    Read::Oversampled { places, tie } => (f64::from(places), tie),
                 };
+                let value = |step: f64| between(step / steps);
                 let nearest = (h * steps + 0.5).floor();
                 values[pixel] += scan.weights[p] * value(nearest);
                 let over = h * steps + 0.5 - nearest;
-                if !(TIE..=1.0 - TIE).contains(&over) {
-                    let other = nearest + if over < TIE { -1.0 } else { 1.0 };
+                if !(tie..=1.0 - tie).contains(&over) {
+                    let other = nearest + if over < tie { -1.0 } else { 1.0 };
                     slack[pixel] += scan.weights[p] * (value(nearest) - value(other)).abs();
                 }
             }

@@ -10,7 +10,9 @@ use std::path::Path;
 /// problem itself states what is legal.
 ///
 /// The enum is a [`Message`], has a `Display`, and becomes an [`Error`] of its cause.
-macro_rules! messages {
+#[macro_export]
+#[doc(hidden)]
+macro_rules! __messages {
     (
         $(#[$doc:meta])*
         $visibility:vis enum $name:ident: $cause:ident {
@@ -82,7 +84,7 @@ macro_rules! messages {
         }
     };
 }
-pub(crate) use messages;
+pub use __messages as messages;
 
 /// Error of the program, by cause. What happened is a message that its place declares with [`messages!`].
 #[derive(Debug, thiserror::Error)]

@@ -1,0 +1,20 @@
+//! What fbp is built on: errors and files, and what the host computes in double precision.
+//!
+//! [`geometry`] states the conventions (axes, amplitude, weights), [`spectrum`] the filters, [`phantom`] scans with a known
+//! answer, [`center`] the search of the rotation axis, [`least_squares`] the iterations.
+//!
+//! Nothing here knows a device, a format of scans, or a flag. It is a crate of its own because tests need its arithmetic to
+//! be optimised, which takes the compiler three times as long, and because it changes seldom.
+
+pub mod center;
+pub mod error;
+pub mod files;
+pub mod geometry;
+pub mod histogram;
+pub mod least_squares;
+pub mod numbers;
+pub mod phantom;
+pub mod resolution;
+pub mod spectrum;
+pub mod units;
+pub mod visible;
