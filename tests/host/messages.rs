@@ -30,11 +30,16 @@ const LIMITS: &[&str] = &[
     "works with",
 ];
 
+/// The file that declares a message, without the directory of its crate.
+fn file(entry: &CatalogueEntry) -> &'static str {
+    entry.file.split_once("src/").map_or(entry.file, |(_, file)| file)
+}
+
 /// All messages, in the order of the files that declare them, and within a table in that of the declaration.
 fn entries() -> Vec<CatalogueEntry> {
     let mut tables: Vec<&[CatalogueEntry]> = CATALOGUE.iter().copied().collect();
     // the linker decides about the order of a file's tables
-    tables.sort_by_key(|table| table.first().map(|entry| (entry.file, entry.problem, entry.advice)));
+    tables.sort_by_key(|table| table.first().map(|entry| (file(entry), entry.problem, entry.advice)));
     tables.concat()
 }
 
@@ -70,8 +75,7 @@ fn plain(text: &str) -> String {
 fn table(page: &mut String, entries: &[&CatalogueEntry]) {
     page.push_str("| message | what to do | source |\n|---|---|---|\n");
     for entry in entries {
-        let file = entry.file.trim_start_matches("base/").trim_start_matches("src/");
-        writeln!(page, "| {} | {} | {file} |", code(entry.problem), plain(entry.advice)).unwrap();
+        writeln!(page, "| {} | {} | {} |", code(entry.problem), plain(entry.advice), file(entry)).unwrap();
     }
 }
 
