@@ -1,250 +1,16 @@
-//! The search of the rotation axis: random samples with a known axis, what must be refused, real scans, and the command.
+//! The command that searches for the rotation axis. How good its answers are is tested in `base/tests/axis`.
+
+/// Simulated scans, of which tests of the search use the rest.
+#[allow(dead_code)]
+#[path = "../../base/tests/axis/scans.rs"]
+mod scans;
 
 use crate::support::cli::{Lab, Pages};
-use fbp::center::{AGREEMENT, AxisEstimate, AxisSearch, AxisVerdict, Method, Sinograms, accept, find};
+use fbp::center::{AGREEMENT, Method};
 use fbp::geometry::even_angles;
-use fbp::phantom::add_gaussian;
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
-
-/// Centre, half axes, tilt and value of an ellipse, in bins from the axis.
-pub struct Ellipse {
-    centre: [f64; 2],
-    half: [f64; 2],
-    tilt: f64,
-    value: f64,
-}
-
-impl Ellipse {
-    /// Half axes are up to `size` of the radius.
-    pub fn random(rng: &mut ChaCha8Rng, radius: f64, size: f64) -> Ellipse {
-        let half = [0, 1].map(|_| radius * size * rng.random_range(0.125..1.0));
-        let distance = (radius - half[0].max(half[1])) * rng.random_range(0.0..1f64).sqrt();
-        let (sin, cos) = rng.random_range(0.0..std::f64::consts::TAU).sin_cos();
-        let centre = [distance * cos, distance * sin];
-        Ellipse { centre, half, tilt: rng.random_range(0.0..3.0), value: rng.random_range(0.2..1.0) }
-    }
-
-    /// A disc that the axis passes through, near its middle.
-    pub fn disc(rng: &mut ChaCha8Rng, radius: f64) -> Ellipse {
-        let [x, y] = [0, 1].map(|_| 0.1 * radius * rng.random_range(-1.0..1.0));
-        Ellipse { centre: [x, y], half: [0.85 * radius; 2], tilt: 0.0, value: 1.0 }
-    }
-
-    /// Line integral at `s` bins from the axis, `theta` in radians.
-    fn project(&self, theta: f64, s: f64) -> f64 {
-        let t = s - self.centre[0] * theta.cos() + self.centre[1] * theta.sin();
-        let (sin, cos) = (theta + self.tilt).sin_cos();
-        let width = (self.half[0] * cos).powi(2) + (self.half[1] * sin).powi(2);
-        let chord = (width - t * t).max(0.0).sqrt();
-        2.0 * self.value * self.half[0] * self.half[1] * chord / width
-    }
-}
-
-/// A scan of ellipses, bins averaged over their width.
-pub struct Scan {
-    pub bins: usize,
-    pub axis: f64,
-    /// Degrees.
-    pub angles: Vec<f64>,
-    pub rows: Vec<Vec<f32>>,
-}
-
-impl Scan {
-    /// `axis` is that of each projection; `noise` is a share of the largest value.
-    pub fn of(
-        bins: usize,
-        axis: &[f64],
-        angles: Vec<f64>,
-        rows: &[Vec<Ellipse>],
-        noise: f64,
-        rng: &mut ChaCha8Rng,
-    ) -> Scan {
-        let value = |sample: &[Ellipse], angle: f64, axis: f64, bin: usize| {
-            let at =
-                |part: f64| sample.iter().map(|e| e.project(angle.to_radians(), bin as f64 + part - axis)).sum::<f64>();
-            ([-0.375, -0.125, 0.125, 0.375].map(at).iter().sum::<f64>() / 4.0) as f32
-        };
-        let row = |sample: &Vec<Ellipse>| {
-            let projections = angles.iter().zip(axis);
-            let mut values: Vec<f32> = projections
-                .flat_map(|(&angle, &axis)| (0..bins).map(move |bin| value(sample, angle, axis, bin)))
-                .collect();
-            let largest = values.iter().copied().fold(0f32, f32::max);
-            add_gaussian(&mut values, noise * f64::from(largest), rng);
-            values
-        };
-        let rows = rows.iter().map(row).collect();
-        Scan { bins, axis: axis[0], angles, rows }
-    }
-
-    /// The axis is up to `offset` widths from the middle; the sample reaches to the nearer end of the detector, or of an
-    /// off-centre scan to the farther one.
-    fn random(seed: u64, overall: f64, offset: f64, off_centre: bool) -> Scan {
-        let rng = &mut ChaCha8Rng::seed_from_u64(seed);
-        let bins = rng.random_range(64..=160usize);
-        let count = (bins as f64 * rng.random_range(0.9..1.8) * (overall / 180.0).round()) as usize;
-        let last = bins as f64 - 1.0;
-        let axis = last / 2.0 + bins as f64 * offset * rng.random_range(-1.0..1.0);
-        let radius = 0.95 * if off_centre { axis.max(last - axis) } else { axis.min(last - axis) };
-        let sample =
-            |rng: &mut ChaCha8Rng| (0..rng.random_range(4..10)).map(|_| Ellipse::random(rng, radius, 0.4)).collect();
-        let rows: Vec<Vec<Ellipse>> = (0..rng.random_range(1..5)).map(|_| sample(rng)).collect();
-        let angles = even_angles(rng.random_range(-90.0..90.0), overall, count);
-        let noise = rng.random_range(0.0..0.04);
-        Scan::of(bins, &vec![axis; count], angles, &rows, noise, rng)
-    }
-
-    pub fn sinograms(&self) -> Sinograms {
-        // spread over the height, as a search samples them
-        let numbers: Vec<usize> = (0..self.rows.len()).map(|row| 100 * row).collect();
-        let rows: Vec<&[f32]> = self.rows.iter().map(Vec::as_slice).collect();
-        Sinograms::of_rows(self.bins, &self.angles, &numbers, &rows)
-    }
-}
-
-/// Median, largest and number of refusals; prints the row of docs/dev/axis.md.
-fn errors(name: &str, scans: &[Scan], find: impl Fn(&Scan) -> fbp::error::Result<AxisEstimate>) -> (f64, f64, usize) {
-    let mut errors = Vec::new();
-    for scan in scans {
-        match find(scan) {
-            Ok(found) => errors.push((found.value - scan.axis).abs()),
-            Err(error) => println!("axis {:.2}: {error}", scan.axis),
-        }
-    }
-    errors.sort_by(f64::total_cmp);
-    let (median, worst) = (errors[errors.len() / 2], errors[errors.len() - 1]);
-    let refused = scans.len() - errors.len();
-    println!("{name}: median {median:.3}, worst {worst:.3}, refused {refused} of {}", scans.len());
-    (median, worst, refused)
-}
-
-fn search(method: Method, sinograms: &Sinograms, range: Option<(f64, f64)>) -> fbp::error::Result<AxisEstimate> {
-    find(sinograms, Some(method), range).map(|search| search.found[0])
-}
-
-fn one(method: Method) -> impl Fn(&Scan) -> fbp::error::Result<AxisEstimate> {
-    move |scan| accept(&find(&scan.sinograms(), Some(method), None)?)
-}
-
-fn by_itself(scan: &Scan) -> fbp::error::Result<AxisEstimate> {
-    accept(&find(&scan.sinograms(), None, None)?)
-}
-
-#[test]
-fn random_samples() {
-    for (name, overall, most_refused) in [("half turn", 180.0, 2), ("181 degrees", 181.0, 2), ("whole turn", 360.0, 2)]
-    {
-        let scans: Vec<Scan> = (0..30).map(|seed| Scan::random(seed, overall, 0.15, false)).collect();
-        for method in [Method::Likelihood, Method::Registration, Method::Vo] {
-            let (median, worst, _) = errors(&format!("{name}, {method}"), &scans, one(method));
-            assert!(median <= 0.1 && worst <= 0.5);
-        }
-        let (median, worst, refused) = errors(&format!("{name}, auto"), &scans, by_itself);
-        assert!(median <= 0.1 && worst <= 0.5 && refused <= most_refused);
-    }
-}
-
-#[test]
-fn off_centre_whole_turns() {
-    let scans: Vec<Scan> = (0..30).map(|seed| Scan::random(seed, 360.0, 0.42, true)).collect();
-    assert!(scans.iter().any(|s| s.axis < 0.15 * s.bins as f64) && scans.iter().any(|s| s.axis > 0.85 * s.bins as f64));
-    let (median, worst, refused) = errors("off centre, auto", &scans, by_itself);
-    assert!(median <= 0.1 && worst <= 0.5 && refused <= 5);
-}
-
-#[test]
-fn sharp_slices() {
-    let scans: Vec<Scan> = (0..12).map(|seed| Scan::random(seed, 180.0, 0.1, false)).collect();
-    let (median, worst, refused) = errors("half turn, sweep", &scans, one(Method::Sweep));
-    // half of them are correct, but not certain
-    assert!(median <= 0.05 && worst <= 0.15 && refused <= 6);
-}
-
-#[test]
-fn nothing_to_find_is_refused() {
-    let rng = &mut ChaCha8Rng::seed_from_u64(3);
-    let mut noise = vec![0f32; 90 * 80];
-    add_gaussian(&mut noise, 1.0, rng);
-    for (what, row) in [("zeros", vec![0f32; 90 * 80]), ("a constant", vec![2.5; 90 * 80]), ("noise", noise)] {
-        for overall in [180.0, 360.0] {
-            let sinograms = Sinograms::new(80, &even_angles(0.0, overall, 90), &[&row]);
-            let error = accept(&find(&sinograms, None, None).unwrap()).unwrap_err();
-            assert_eq!(error.exit_code(), 3, "{what}");
-            assert!(error.to_string().contains("rotation axis: "), "{what}: {error}");
-            for method in [Method::Likelihood, Method::Registration, Method::Vo, Method::Overlap] {
-                let found = search(method, &sinograms, None);
-                assert!(
-                    found.is_err() || found.unwrap().verdict != AxisVerdict::Ok,
-                    "{method} finds an axis in {what}"
-                );
-            }
-        }
-    }
-}
-
-#[test]
-fn an_axis_beyond_the_range_is_refused() {
-    for seed in 0..8 {
-        let scan = Scan::random(seed, 180.0, 0.05, false);
-        for (low, high) in [(scan.axis - 25.0, scan.axis - 4.0), (scan.axis + 4.0, scan.axis + 25.0)] {
-            for method in [Method::Likelihood, Method::Registration, Method::Vo] {
-                let found = search(method, &scan.sinograms(), Some((low, high))).unwrap();
-                assert_ne!(found.verdict, AxisVerdict::Ok, "{method} finds {:.2} in {low:.1}..{high:.1}", found.value);
-            }
-        }
-        let narrow = search(Method::Vo, &scan.sinograms(), Some((scan.axis - 6.0, scan.axis + 6.0))).unwrap();
-        assert!(narrow.verdict == AxisVerdict::Ok && (narrow.value - scan.axis).abs() < 0.3);
-    }
-}
-
-#[test]
-fn round_samples_about_the_axis_have_one() {
-    let rng = &mut ChaCha8Rng::seed_from_u64(5);
-    for (overall, axis) in [(180.0, 47.3), (360.0, 52.8)] {
-        let disc = |radius: f64, value| Ellipse { centre: [0.0; 2], half: [radius; 2], tilt: 0.0, value };
-        let rows = [vec![disc(30.0, 1.0), disc(12.0, 0.5)]];
-        let scan = Scan::of(100, &[axis; 120], even_angles(0.0, overall, 120), &rows, 0.01, rng);
-        let found = by_itself(&scan).unwrap();
-        assert!((found.value - axis).abs() < 0.1, "{}", found.value);
-    }
-}
-
-#[test]
-fn methods_say_what_they_need() {
-    let rng = &mut ChaCha8Rng::seed_from_u64(7);
-    let rows = [vec![Ellipse::random(rng, 30.0, 0.4)]];
-    let scan = Scan::of(80, &[40.0; 60], even_angles(0.0, 90.0, 60), &rows, 0.0, rng);
-    for method in [Method::Registration, Method::Overlap, Method::Vo] {
-        let error = search(method, &scan.sinograms(), None).unwrap_err();
-        assert!(error.exit_code() == 3 && error.to_string().contains("try the method sweep"), "{error}");
-    }
-    // a quarter of a turn says little: it is refused, or right
-    let found = find(&scan.sinograms(), None, None).unwrap().found[0];
-    assert!(found.verdict != AxisVerdict::Ok || (found.value - 40.0).abs() < 0.5, "{found}");
-    for range in [(-1.0, 30.0), (30.0, 80.0), (30.0, 32.0)] {
-        assert_eq!(search(Method::Sweep, &scan.sinograms(), Some(range)).unwrap_err().exit_code(), 2);
-    }
-}
-
-#[test]
-fn methods_that_differ_are_refused_with_both_values() {
-    // the detector was moved after half a turn, of which the first half knows nothing
-    let mut scan = Scan::random(4, 360.0, 0.05, false);
-    let (bins, half) = (scan.bins, scan.angles.len() / 2);
-    for row in &mut scan.rows {
-        row[half * bins..].chunks_mut(bins).for_each(|values| values.rotate_right(6));
-    }
-    let search = find(&scan.sinograms(), None, None).unwrap();
-    let error = accept(&search).unwrap_err().to_string();
-    let found = &search.found;
-    let of = |method| found.iter().find(|found| found.method == method).unwrap().value;
-    let [overlap, vo] = [Method::Overlap, Method::Vo].map(of);
-    assert!((overlap - vo).abs() > AGREEMENT, "{found:?}");
-    for named in ["ambiguous".to_owned(), format!("overlap {overlap:.2}"), format!("vo {vo:.2}")] {
-        assert!(error.contains(&named), "{error}");
-    }
-}
+use scans::{Ellipse, Scan};
 
 #[test]
 fn real_scans() {
@@ -295,36 +61,6 @@ fn the_axis_of_whole_turns_near_an_end() {
     assert!((report["center"]["value"].as_f64().unwrap() - scan.axis).abs() < 0.3, "{report}");
 }
 
-#[test]
-fn angles_that_the_ends_contradict_are_refused() {
-    let mut full = Scan::random(2, 360.0, 0.1, false);
-    let mut half = Scan::random(2, 180.0, 0.1, false);
-    let (of_whole, of_half) = (full.angles.len(), half.angles.len());
-    full.angles = even_angles(0.0, 180.0, of_whole);
-    half.angles = even_angles(0.0, 360.0, of_half);
-    for (scan, instead) in [(full, "--overall-angle 360"), (half, "--overall-angle 180")] {
-        for method in [None, Some(Method::Registration), Some(Method::Vo), Some(Method::Sweep)] {
-            let search = find(&scan.sinograms(), method, None).unwrap();
-            assert!(search.found.iter().all(|found| found.verdict == AxisVerdict::Angles), "{search:?}");
-            assert!(search.note.unwrap().contains(instead), "{search:?}");
-            assert!(accept(&search).unwrap_err().to_string().contains("--overall-angle 360"));
-        }
-    }
-    // the sample moved half way: the ends do not match at all, which is a note
-    let mut moved = Scan::random(2, 180.0, 0.1, false);
-    let (bins, count) = (moved.bins, moved.angles.len());
-    for row in &mut moved.rows {
-        row[(count - 3) * bins..].chunks_mut(bins).for_each(|values| values.iter_mut().for_each(|v| *v = 1.0));
-        row[(count - 3) * bins..].chunks_mut(bins).for_each(|values| values[bins / 5] = 40.0);
-    }
-    assert!(find(&moved.sinograms(), None, None).unwrap().note.unwrap().contains("the sample moved"));
-    // a round sample about the axis looks the same from everywhere
-    let rng = &mut ChaCha8Rng::seed_from_u64(5);
-    let disc = Ellipse { centre: [0.0; 2], half: [30.0; 2], tilt: 0.0, value: 1.0 };
-    let round = Scan::of(100, &[47.3; 120], even_angles(0.0, 180.0, 120), &[vec![disc]], 0.01, rng);
-    assert_eq!(find(&round.sinograms(), None, None).unwrap().note, None);
-}
-
 /// What is found is the axis that a run with the same shifts takes, whatever their mean is.
 #[test]
 fn shifts_of_any_mean_are_known_to_the_search() {
@@ -364,82 +100,57 @@ fn shifts_of_any_mean_are_known_to_the_search() {
     }
 }
 
-/// Rows of which each has an axis of its own, on a line: the slope and its error, and none where there is none. The last
-/// detector is so wide that its rows are binned.
-#[test]
-fn the_tilt_of_the_axis_is_found() {
-    let numbers: Vec<usize> = (0..8).map(|row| 100 * row).collect();
-    let scans = [(160, 0.0), (160, 0.1), (160, -0.5), (160, 1.5), (160, 0.0), (160, 0.0), (1200, 0.6)];
-    for (seed, (bins, degrees)) in scans.into_iter().enumerate() {
-        let rng = &mut ChaCha8Rng::seed_from_u64(20 + seed as u64);
-        let (slope, middle) = (f64::tan(f64::to_radians(degrees)), bins as f64 / 2.0 + 3.0);
-        let (count, rows) = (if bins > 1000 { 500 } else { 200 }, if bins > 1000 { 3 } else { 8 });
-        let numbers = &numbers[..rows];
-        let between = (numbers[0] + numbers[rows - 1]) as f64 / 2.0;
-        let rows: Vec<Vec<f32>> = numbers
-            .iter()
-            .map(|row| {
-                let axis = middle + slope * (*row as f64 - between);
-                let sample: Vec<Ellipse> = (0..6).map(|_| Ellipse::random(rng, bins as f64 / 3.0, 0.4)).collect();
-                Scan::of(bins, &vec![axis; count], even_angles(0.0, 180.0, count), &[sample], 0.02, rng).rows.remove(0)
-            })
-            .collect();
-        let slices: Vec<&[f32]> = rows.iter().map(Vec::as_slice).collect();
-        let sinograms = Sinograms::of_rows(bins, &even_angles(0.0, 180.0, count), numbers, &slices);
-        let search = find(&sinograms, None, None).unwrap();
-        let (found, tilt) = (accept(&search).unwrap(), search.tilt.unwrap());
-        assert!((found.value - middle).abs() < 0.2, "{degrees}: {found}");
-        let [of, error] = [tilt.slope.atan().to_degrees(), tilt.uncertainty.to_degrees()];
-        println!("tilt {degrees}: {of:.4} +- {error:.4} degrees");
-        let allowed = (0.1 * degrees.abs()).max(2.0 * error);
-        assert!(if degrees == 0.0 { of == 0.0 } else { (of - degrees).abs() <= allowed }, "{degrees}: {of} +- {error}");
-        assert!(error < 0.1, "{degrees}: +- {error}");
-    }
-}
+/// Methods of the columns of the table in docs/dev/axis.md; the last is the choice without `--method`.
+const COLUMNS: [Option<Method>; 6] = [
+    Some(Method::Likelihood),
+    Some(Method::Registration),
+    Some(Method::Vo),
+    Some(Method::Overlap),
+    Some(Method::Sweep),
+    None,
+];
 
-/// A sample that is cut off does not draw the axis to the middle of the detector.
+/// The real scans as they are and with less of what helps. Prints rows of the table, with one scan each.
 #[test]
-fn samples_that_are_cut_off_have_an_axis() {
-    for (seed, axis) in [85.0, 90.0, 101.0, 106.0].into_iter().enumerate() {
-        let rng = &mut ChaCha8Rng::seed_from_u64(seed as u64);
-        let rows: Vec<Vec<Ellipse>> =
-            (0..4).map(|_| (0..30).map(|_| Ellipse::random(rng, 180.0, 0.12)).collect()).collect();
-        let scan = Scan::of(192, &[axis; 300], even_angles(0.0, 180.0, 300), &rows, 0.01, rng);
-        let found = by_itself(&scan).unwrap();
-        assert!((found.value - axis).abs() < 0.3, "{axis}: {found}");
-    }
-}
-
-/// A refusal names what to try, with numbers.
-#[test]
-fn a_refusal_is_a_next_step() {
-    let estimate = |method, value, verdict| AxisEstimate { method, value, uncertainty: 0.3, mass: 0.9, verdict };
-    let doubtful = estimate(Method::Likelihood, 45.9, AxisVerdict::Ambiguous);
-    let mut search = AxisSearch { found: vec![doubtful], note: None, second: Some((62.7, 0.08)), tilt: None };
-    let refused = |search: &AxisSearch| accept(search).unwrap_err().to_string();
-    let error = refused(&search);
-    for part in ["--sweep 43..48:0.5", "--sweep 60..65:0.5", "45.90, 92 %, and 62.70, 8 %", "--center 45.90"] {
-        assert!(error.contains(part), "{part}: {error}");
-    }
-    search.found.push(estimate(Method::Registration, 46.1, AxisVerdict::Ok));
-    search.second = None;
-    let error = refused(&search);
-    assert!(error.contains("--sweep 43..48:0.5 --output") && error.contains("--center auto:registration"), "{error}");
-    search.found[0].verdict = AxisVerdict::Flat;
-    assert!(refused(&search).contains("--rows"));
-}
-
-/// Scans that are too small to say anything end in an answer or a refusal.
-#[test]
-fn the_smallest_scans_are_answered() {
-    for (bins, count) in [(4, 9), (8, 8), (8, 9), (9, 40), (12, 8), (16, 200)] {
-        let bump = |bin: usize| (1.0 - ((bin as f32 - bins as f32 / 2.0) / (bins as f32 / 3.0 + 1.0)).powi(2)).max(0.0);
-        let row: Vec<f32> = (0..bins * count).map(|i| bump(i % bins)).collect();
-        for overall in [90.0, 180.0, 360.0] {
-            let sinograms = Sinograms::new(bins, &even_angles(0.0, overall, count), &[&row]);
-            if let Ok(search) = find(&sinograms, None, None) {
-                assert!((0.0..bins as f64).contains(&search.found[0].value), "{bins} {count}: {search:?}");
+fn verdicts_on_real_scans() {
+    let Some(data) = crate::support::skip::real_scans() else { return };
+    let lab = Lab::new();
+    let ways = [
+        ("", true),
+        (" --projection-range ..:4", true),
+        (" --binning 2", true),
+        (" --rows 0..2", true),
+        (" --normalize-air 5,5", true),
+        ("360 degrees", false),
+    ];
+    for (name, axis) in [("tooth", 295.5), ("tomo77", 39.0)] {
+        let part = |part: &str| data.join(name).join(part).to_str().unwrap().to_owned();
+        let scan = format!("--projections {} --flats {} --darks {}", part("proj"), part("flat"), part("dark"));
+        for (way, possible) in ways {
+            let angles = match possible {
+                true => format!("--angles {}{way}", part("angles_deg.txt")),
+                false => "--overall-angle 360".to_owned(),
+            };
+            let mut cells = Vec::new();
+            for method in COLUMNS {
+                let method = method.map_or(String::new(), |method| format!("--method {method}"));
+                let output = lab.command(&format!("center {scan} {angles} {method} --json")).output().unwrap();
+                let Ok(report) = serde_json::from_slice::<serde_json::Value>(&output.stdout) else {
+                    cells.push("0 0 0 0");
+                    continue;
+                };
+                let value = report["center"]["value"].as_f64().unwrap();
+                let correct = possible && (value - axis).abs() <= AGREEMENT;
+                let ok = report["center"]["verdict"] == "ok";
+                assert!(correct || !ok, "{name} {angles} {method}: {report}");
+                cells.push(match (ok, correct) {
+                    (true, _) => "1 0 0 0",
+                    (false, true) => "0 0 1 0",
+                    (false, false) => "0 0 0 1",
+                });
             }
+            println!("| {name}, {way} | {} |", cells.join(" | "));
+            assert_eq!(cells[5], if possible { "1 0 0 0" } else { "0 0 0 1" }, "{name} {way}");
         }
     }
 }

@@ -3,7 +3,6 @@
 #[path = "../support/mod.rs"]
 mod support;
 
-mod axis;
 mod center;
 mod checked;
 mod circles;

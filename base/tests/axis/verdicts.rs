@@ -1,13 +1,12 @@
-//! How reliable verdicts on the rotation axis are: simulated scans of many kinds with a known axis, and the real ones.
+//! How reliable verdicts on the rotation axis are: simulated scans of many kinds with a known axis.
 //!
 //! `FBP_TEST_SCANS` is the number of simulated scans of each kind; scripts/axis-table runs enough of them to judge by, and
 //! prints the table of docs/dev/axis.md.
 
-use super::center::{Ellipse, Scan};
-use crate::support::cli::Lab;
-use fbp::center::{AxisVerdict, Method, find};
-use fbp::geometry::even_angles;
-use fbp::phantom::add_gaussian;
+use super::scans::{Ellipse, Scan};
+use fbp_base::center::{AxisVerdict, Method, find};
+use fbp_base::geometry::even_angles;
+use fbp_base::phantom::add_gaussian;
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use rand_distr::Distribution;
@@ -413,42 +412,4 @@ fn verdicts_are_calibrated() {
     assert!(table.each < 20 || 12 * refused <= scans, "{refused} of {scans} are refused");
     assert!(needless * 10 <= easy, "{needless} of {easy} are refused");
     assert!(false_tilts * 100 <= upright, "{false_tilts} tilts of {upright} upright scans");
-}
-
-/// The real scans as they are and with less of what helps. Prints rows of the table, with one scan each.
-#[test]
-fn verdicts_on_real_scans() {
-    let Some(data) = crate::support::skip::real_scans() else { return };
-    let lab = Lab::new();
-    let ways = [
-        ("", true),
-        (" --projection-range ..:4", true),
-        (" --binning 2", true),
-        (" --rows 0..2", true),
-        (" --normalize-air 5,5", true),
-        ("360 degrees", false),
-    ];
-    for (name, axis) in [("tooth", 295.5), ("tomo77", 39.0)] {
-        let part = |part: &str| data.join(name).join(part).to_str().unwrap().to_owned();
-        let scan = format!("--projections {} --flats {} --darks {}", part("proj"), part("flat"), part("dark"));
-        for (way, possible) in ways {
-            let angles = match possible {
-                true => format!("--angles {}{way}", part("angles_deg.txt")),
-                false => "--overall-angle 360".to_owned(),
-            };
-            let mut tallies = [Tally::default(); 6];
-            for (tally, method) in tallies.iter_mut().zip(COLUMNS) {
-                let method = method.map_or(String::new(), |method| format!("--method {method}"));
-                let output = lab.command(&format!("center {scan} {angles} {method} --json")).output().unwrap();
-                let Ok(report) = serde_json::from_slice::<serde_json::Value>(&output.stdout) else { continue };
-                let value = report["center"]["value"].as_f64().unwrap();
-                let correct = possible && (value - axis).abs() <= TOLERANCE;
-                let ok = report["center"]["verdict"] == "ok";
-                assert!(correct || !ok, "{name} {angles} {method}: {report}");
-                tally.add(Some(Answer { ok, correct, error: 0.0, false_tilt: None }));
-            }
-            row(&format!("{name}, {way}"), &tallies, "");
-            assert_eq!(tallies[5].0, if possible { [1, 0, 0, 0] } else { [0, 0, 0, 1] }, "{name} {way}");
-        }
-    }
 }
