@@ -15,7 +15,6 @@ pub mod cache;
 pub mod check;
 pub mod cli;
 pub mod commands;
-pub mod compare;
 pub mod device;
 pub mod digest;
 pub mod engine;
@@ -47,5 +46,6 @@ pub mod steps;
 pub mod stitch;
 
 pub use fbp_base::{
-    center, error, files, geometry, histogram, least_squares, numbers, phantom, resolution, spectrum, units, visible,
+    center, compare, error, files, geometry, histogram, least_squares, numbers, phantom, resolution, spectrum, units,
+    visible,
 };

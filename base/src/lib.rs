@@ -7,6 +7,7 @@
 //! be optimised, which takes the compiler three times as long, and because it changes seldom.
 
 pub mod center;
+pub mod compare;
 pub mod error;
 pub mod files;
 pub mod geometry;
