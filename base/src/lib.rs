@@ -4,7 +4,7 @@
 //! answer, [`center`] the search of the rotation axis, [`least_squares`] the iterations.
 //!
 //! Nothing here knows a device, a format of scans, or a flag. It is a crate of its own because tests need its arithmetic to
-//! be optimised, which takes the compiler three times as long, and because it changes seldom.
+//! be optimised, which takes the compiler more than three times as long, and because it changes seldom.
 
 pub mod center;
 pub mod compare;

@@ -6,11 +6,11 @@
 mod scans;
 
 use crate::support::cli::{Lab, Pages};
-use fbp::center::{AGREEMENT, Method};
+use fbp::center::AGREEMENT;
 use fbp::geometry::even_angles;
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
-use scans::{Ellipse, Scan};
+use scans::{COLUMNS, Ellipse, Scan};
 
 #[test]
 fn real_scans() {
@@ -99,16 +99,6 @@ fn shifts_of_any_mean_are_known_to_the_search() {
         }
     }
 }
-
-/// Methods of the columns of the table in docs/dev/axis.md; the last is the choice without `--method`.
-const COLUMNS: [Option<Method>; 6] = [
-    Some(Method::Likelihood),
-    Some(Method::Registration),
-    Some(Method::Vo),
-    Some(Method::Overlap),
-    Some(Method::Sweep),
-    None,
-];
 
 /// The real scans as they are and with less of what helps. Prints rows of the table, with one scan each.
 #[test]

@@ -1,10 +1,20 @@
 //! Simulated scans with a known rotation axis.
 
-use fbp_base::center::Sinograms;
+use fbp_base::center::{Method, Sinograms};
 use fbp_base::geometry::even_angles;
 use fbp_base::phantom::add_gaussian;
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
+
+/// Methods of the columns of the table in docs/dev/axis.md; the last is the choice without `--method`.
+pub const COLUMNS: [Option<Method>; 6] = [
+    Some(Method::Likelihood),
+    Some(Method::Registration),
+    Some(Method::Vo),
+    Some(Method::Overlap),
+    Some(Method::Sweep),
+    None,
+];
 
 /// Centre, half axes, tilt and value of an ellipse, in bins from the axis.
 pub struct Ellipse {

@@ -3,7 +3,7 @@
 //! `FBP_TEST_SCANS` is the number of simulated scans of each kind; scripts/axis-table runs enough of them to judge by, and
 //! prints the table of docs/dev/axis.md.
 
-use super::scans::{Ellipse, Scan};
+use super::scans::{COLUMNS, Ellipse, Scan};
 use fbp_base::center::{AxisVerdict, Method, find};
 use fbp_base::geometry::even_angles;
 use fbp_base::phantom::add_gaussian;
@@ -281,15 +281,6 @@ impl std::fmt::Display for Tally {
 
 /// Likelihood, registration, vo, overlap, sweep and none given, each on the same scan; `None` where a method does not suit it.
 type Answers = [Option<Answer>; 6];
-
-const COLUMNS: [Option<Method>; 6] = [
-    Some(Method::Likelihood),
-    Some(Method::Registration),
-    Some(Method::Vo),
-    Some(Method::Overlap),
-    Some(Method::Sweep),
-    None,
-];
 
 /// With angles that are not the scan's no answer is correct.
 fn answers(kind: &Kind, seed: u64) -> Answers {
