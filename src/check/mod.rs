@@ -7,6 +7,7 @@ mod least_squares;
 mod reference;
 mod slices;
 mod steps;
+mod sums;
 mod values;
 
 pub use kernel::{Checked, Checker, KernelTest};

@@ -3,6 +3,7 @@
 
 use super::least_squares;
 use super::slices::{histogram, samples};
+use super::sums::sums;
 use super::values::{farthest, largest, noise};
 use crate::device::Session;
 use crate::digest::PartsDigest;
@@ -114,7 +115,7 @@ pub enum StepCheck {
     Air(Air),
     /// Steps on rows of projections with components of the beam.
     EigenFlats,
-    /// Steps on rows of projections with the division by an image.
+    /// Steps on rows of projections with the division by an image, and the sums that make it.
     DoubleFlat,
     /// Pixels that are looked up elsewhere.
     Distortion,
@@ -266,7 +267,8 @@ impl StepCheck {
             }
             StepCheck::Air(air) => rows(session, StepsOnRows { air: Some(*air), ..Default::default() }),
             StepCheck::EigenFlats => rows(session, StepsOnRows { eigen: true, ..Default::default() }),
-            StepCheck::DoubleFlat => rows(session, StepsOnRows { divided: true, ..Default::default() }),
+            StepCheck::DoubleFlat => rows(session, StepsOnRows { divided: true, ..Default::default() })
+                .and_then(|error| Ok(error.max(sums(session, [ROWS, shape.projections, BINS])?))),
             StepCheck::Hardening(polynomial) => {
                 rows(session, StepsOnRows { hardening: Some(polynomial), ..Default::default() })
             }

@@ -5,7 +5,7 @@ use super::errors::CommandOutputError;
 use super::repairs::{RepairCommand, RepairFlags, doubts};
 use crate::cli::{PreprocessArgs, ScanArgs, StepArgs, Text};
 use crate::device::DeviceList;
-use crate::engine::{PageDevice, pages};
+use crate::engine::{PageDevice, pages, prepare};
 use crate::error::{Error, Result};
 use crate::execution::{Execution, Files};
 use crate::feed::{CorrectedRows, ScanRows, parts_of};
@@ -78,8 +78,8 @@ impl CorrectedScan {
         let used: Vec<usize> = (0..if sinograms { rows } else { pages }).collect();
         let wanted = WantedPages::new(&job, stack)?;
         let median = job.recipe.input.field_mode == FieldMode::Median;
-        let scope = Scope { median, used: &used, rows: &(0..rows), full_projections: true };
-        let preparation = Preparation::open(&job.recipe.steps, &stacks, scope)?;
+        let scope = Scope { median, used: &used, rows: &(0..rows), full_projections: true, means: None };
+        let preparation = prepare(&job, None, &stacks, scope, reporter)?;
         preparation.expect_light(&(0..if sinograms { 0 } else { rows }).collect::<Vec<_>>())?;
         let shifts = stacks.shift_range().map(|(low, high)| low.abs().max(high.abs()));
         if let Some(most) = shifts {

@@ -27,17 +27,23 @@ pub fn devices_are_kept() -> bool {
     KEPT.lock().unwrap_or_else(PoisonError::into_inner).is_some()
 }
 
-/// The thread of a [`DeviceSearch`].
-static SEARCH: Mutex<Option<JoinHandle<Result<Vec<FoundDevice>>>>> = Mutex::new(None);
+/// What a [`DeviceSearch`] has found, or will.
+static SEARCH: Mutex<Option<Found>> = Mutex::new(None);
 
-/// A search for the devices of a list that runs beside other work. Its thread ends before it is dropped: a process must
-/// not end while drivers start.
+/// The state of a search.
+enum Found {
+    Searching(JoinHandle<Result<Vec<FoundDevice>>>),
+    Devices(Vec<FoundDevice>),
+}
+
+/// A search for the devices of a list that runs beside other work. What it finds is kept until it is dropped, with the contexts
+/// that sessions leave. Its thread ends before that: a process must not end while drivers start.
 #[derive(Debug)]
 #[must_use]
 pub struct DeviceSearch(());
 
 impl DeviceSearch {
-    /// Starts drivers and looks for devices in a thread of its own; the next [`find`] takes the result.
+    /// Starts drivers and looks for devices in a thread of its own; [`find`] takes the result.
     pub fn begin(list: &DeviceList) -> DeviceSearch {
         if KEPT.lock().unwrap_or_else(PoisonError::into_inner).as_ref().is_some_and(|found| !found.is_empty()) {
             return DeviceSearch(());
@@ -52,20 +58,28 @@ impl DeviceSearch {
             Ok(found)
         };
         let thread = Builder::new().spawn(search).ok();
-        *SEARCH.lock().unwrap_or_else(PoisonError::into_inner) = thread;
+        *SEARCH.lock().unwrap_or_else(PoisonError::into_inner) = thread.map(Found::Searching);
         DeviceSearch(())
     }
 
-    /// Returns the result of the search, unless it was already taken.
+    /// Returns what the search has found, if there is one; an error once.
     fn result() -> Option<Result<Vec<FoundDevice>>> {
-        let thread = SEARCH.lock().unwrap_or_else(PoisonError::into_inner).take();
-        thread.and_then(|thread| thread.join().ok())
+        let mut search = SEARCH.lock().unwrap_or_else(PoisonError::into_inner);
+        let found = match search.take()? {
+            Found::Searching(thread) => thread.join().ok()?,
+            Found::Devices(found) => Ok(found),
+        };
+        if let Ok(found) = &found {
+            *search = Some(Found::Devices(found.clone()));
+        }
+        Some(found)
     }
 }
 
 impl Drop for DeviceSearch {
     fn drop(&mut self) {
         drop(DeviceSearch::result());
+        *SEARCH.lock().unwrap_or_else(PoisonError::into_inner) = None;
     }
 }
 

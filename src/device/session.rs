@@ -4,7 +4,6 @@ use super::allocations::Allocations;
 use super::errors::DeviceMemoryError;
 use super::found::KeptContext;
 use super::programs::{BuiltProgram, ProgramRequest, ProgramStore};
-use super::search::devices_are_kept;
 use super::{FoundDevice, cl_error};
 use crate::error::{Error, KernelBuildError, Result, first_error};
 use crate::facts::{DeviceFacts, DeviceKind};
@@ -115,12 +114,9 @@ impl Session {
         Ok(Session { programs: Mutex::new(programs), ..Session::with_queues(context, found)? })
     }
 
-    /// Leaves the context and the programs to the next session on the device, if devices are kept. Only for a session
-    /// without an error, after which a driver may hand out nothing else.
+    /// Leaves the context and the programs to the next session on the device, as long as somebody holds the device: a search
+    /// or a process that keeps devices. Only for a session without an error, after which a driver may hand out nothing else.
     pub fn keep(self) {
-        if !devices_are_kept() {
-            return;
-        }
         let programs = std::mem::take(&mut *self.programs.lock().unwrap_or_else(PoisonError::into_inner));
         let kept = KeptContext { context: self.context.clone(), programs };
         *self.device.context.lock().unwrap_or_else(PoisonError::into_inner) = Some(kept);

@@ -1,7 +1,7 @@
 //! The input of a job: its data, their correction and their scan.
 
 use super::errors::WaitError;
-use super::levels;
+use super::{levels, means};
 use crate::digest::PartsDigest;
 use crate::error::Result;
 use crate::execution::Files;
@@ -14,7 +14,6 @@ use crate::least_squares::{LeastSquares, ProjectionWeights};
 use crate::numbers::brief;
 use crate::operations::{DetectorImages, RowCorrection};
 use crate::plan::{HeldByHost, SampleShape, Scan, StackShape};
-use crate::recipe::Recipe;
 use crate::report::Reporter;
 use crate::source::{FieldMode, InputKind, JoinedPart, ScanMeasures, Stack, Stacks, Watch, wait};
 use crate::steps::{Optics, Preparation, Scope, Steps, Tilt};
@@ -156,7 +155,7 @@ impl Source {
             (None, Some(_)) => reporter.note("note: there are dark fields but no flat fields, so nothing is corrected"),
             _ => {}
         }
-        let preparation = prepare(None, &job.recipe, &stacks, &scan)?;
+        let preparation = prepare(None, job, &stacks, &scan, reporter)?;
         for (name, value) in preparation.describe() {
             reporter.detail(&format!("{name:<16}{}", visible(&value)));
         }
@@ -265,7 +264,7 @@ impl Source {
         let same = steps == self.steps && field_mode == self.field_mode && !part;
         let preparation = match same && self.preparation.serves(&scan.used, &needed_rows(&scan)) {
             true => Arc::clone(&self.preparation),
-            false => Arc::new(prepare(Some(self), &job.recipe, &self.stacks, &scan)?),
+            false => Arc::new(prepare(Some(self), job, &self.stacks, &scan, &Reporter::silent())?),
         };
         let (stacks, files, texts) = (Arc::clone(&self.stacks), Arc::clone(&self.files), job.execution.files.clone());
         let noise_weights = self.noise_weights.clone().filter(|_| weighs_by_noise(job));
@@ -396,13 +395,18 @@ fn needed_rows(scan: &Scan) -> Range<usize> {
     rows.first().copied().unwrap_or(0)..rows.last().map_or(0, |last| last + 1)
 }
 
-/// Opens the steps of a recipe for some stacks, of which an earlier source may have prepared some.
-fn prepare(earlier: Option<&Source>, recipe: &Recipe, stacks: &Stacks, scan: &Scan) -> Result<Preparation> {
-    let median = recipe.input.field_mode == FieldMode::Median;
+/// Opens the steps of a job for some stacks, of which an earlier source may have prepared some.
+fn prepare(
+    earlier: Option<&Source>,
+    job: &Job,
+    stacks: &Stacks,
+    scan: &Scan,
+    reporter: &Reporter,
+) -> Result<Preparation> {
+    let median = job.recipe.input.field_mode == FieldMode::Median;
     let rows = needed_rows(scan);
-    let scope = Scope { median, used: &scan.used, rows: &rows, full_projections: false };
-    let earlier = earlier.map(|source| (&source.steps, &*source.preparation));
-    Preparation::like(earlier, &recipe.steps, stacks, scope)
+    let scope = Scope { median, used: &scan.used, rows: &rows, full_projections: false, means: None };
+    means::prepare(job, earlier.map(|source| (&source.steps, &*source.preparation)), stacks, scope, reporter)
 }
 
 /// Returns the form in which a device may get the samples of some stacks.

@@ -4,17 +4,18 @@ use super::errors::{FieldError, StepFlagError};
 use super::logarithm::line_integral;
 use super::transmissions::is_carried;
 use super::{
-    Band, Counts, Data, Ready, RowStep, RowSteps, SMALLEST_TRANSMISSION, Step, StepFlags, check_projections,
-    may_have_transmissions, widened,
+    Band, Counts, Data, Preparation, Ready, RowStep, RowSteps, SMALLEST_TRANSMISSION, Step, StepFlags,
+    check_projections, may_have_transmissions, widened,
 };
 use crate::error::{Error, Result};
 use crate::memory;
-use crate::operations::RowCorrection;
+use crate::operations::{LineIntegrals, RowCorrection};
 use crate::spectrum::largest_value;
 use crate::units::human;
 use multiversion::multiversion;
 use rayon::prelude::*;
 use serde_with::{DeserializeFromStr, SerializeDisplay};
+use std::borrow::Cow;
 use std::fmt;
 use std::ops::Range;
 use std::str::FromStr;
@@ -76,24 +77,50 @@ impl DoubleFlat {
         }
     }
 
-    /// Returns the number of rows above and below that the image of a row depends on.
-    fn halo(self) -> usize {
+    /// Returns the rows whose means make the image of some rows of a detector of `height` rows.
+    pub(super) fn rows_for(self, rows: &Range<usize>, height: usize) -> Range<usize> {
         match self {
-            DoubleFlat::Mean => 0,
-            DoubleFlat::HighPass(sigma) => radius(sigma),
+            DoubleFlat::Mean => rows.clone(),
+            DoubleFlat::HighPass(sigma) => widened(rows, radius(sigma), height),
         }
+    }
+
+    /// Reports whether means are those of line integrals.
+    pub(super) fn takes_log(self) -> bool {
+        matches!(self, DoubleFlat::HighPass(_))
     }
 
     /// Makes the image of rows from the means over the projections of the rows `of`, of a detector of `height` rows.
     fn image(self, means: &[f64], of: &Range<usize>, rows: &Range<usize>, [bins, height]: [usize; 2]) -> Vec<f32> {
         match self {
-            DoubleFlat::Mean => means.iter().map(|mean| divisor(*mean)).collect(),
+            DoubleFlat::Mean => means.par_iter().map(|mean| divisor(*mean)).collect(),
             DoubleFlat::HighPass(sigma) => {
                 let smooth = blurred(means, of, rows, [bins, height], sigma);
                 let means = &means[(rows.start - of.start) * bins..];
                 means.iter().zip(smooth).map(|(mean, smooth)| divisor((smooth - mean).exp())).collect()
             }
         }
+    }
+}
+
+/// The steps before the double flat field, which is made from what they leave of all projections.
+pub struct BeforeMeans {
+    pub preparation: Preparation,
+    /// Rows of the detector of which means are needed.
+    pub rows: Range<usize>,
+    /// True if means are those of line integrals, false if of transmissions.
+    pub of_line_integrals: bool,
+}
+
+impl BeforeMeans {
+    /// Returns the correction up to what the means are of, by a device, for the projections `used` of `projections`; `None` if it
+    /// cannot do all steps.
+    pub fn correction(&self, used: &[usize], projections: usize) -> Option<RowCorrection<'_>> {
+        let mut correction = self.preparation.correction(used, projections)?;
+        if self.of_line_integrals {
+            correction.after.push(&LineIntegrals);
+        }
+        Some(correction)
     }
 }
 
@@ -127,7 +154,7 @@ impl Step for Option<DoubleFlat> {
             return Err(StepFlagError::DoubleFlatWithoutLight { flats: "flat fields" }.into());
         }
         let rows = data.rows.clone();
-        let of = widened(&rows, double_flat.halo(), height);
+        let of = double_flat.rows_for(&rows, height);
         // the image of the detector, and what it is made of
         let needed = (4 * bins * height + 3 * 8 * bins * of.len()) as u64;
         let free = memory::available();
@@ -135,7 +162,10 @@ impl Step for Option<DoubleFlat> {
             let (needed, free) = (human(needed), human(free));
             return Err(FieldError::NoMemoryForMean { width: bins, height, needed, free }.into());
         }
-        let means = means(data, before, &of, double_flat)?;
+        let means = match data.means {
+            Some(means) => Cow::Borrowed(means),
+            None => Cow::Owned(means(data, before, &of, double_flat.takes_log())?),
+        };
         let mut image = vec![1f32; bins * height];
         image[rows.start * bins..rows.end * bins]
             .copy_from_slice(&double_flat.image(&means, &of, &rows, [bins, height])[..rows.len() * bins]);
@@ -146,7 +176,7 @@ impl Step for Option<DoubleFlat> {
 
 /// Returns the means over all projections that are used, of transmissions or, for a high pass, of line integrals: in order,
 /// in double precision, so that a mean depends on nothing but its pixel.
-fn means(data: &Data, before: &RowSteps, rows: &Range<usize>, double_flat: DoubleFlat) -> Result<Vec<f64>> {
+fn means(data: &Data, before: &RowSteps, rows: &Range<usize>, of_line_integrals: bool) -> Result<Vec<f64>> {
     let projections = &data.stacks.data;
     let (bins, height, all) = (projections.width(), projections.height(), projections.len());
     let threads = rayon::current_num_threads();
@@ -158,7 +188,7 @@ fn means(data: &Data, before: &RowSteps, rows: &Range<usize>, double_flat: Doubl
         // the run counts what is replaced
         let mut band = Band { counted: 0..0, ..Band::new(values, height, read.clone(), wanted.clone()).of(p, all) };
         before.apply(&mut band, &mut Counts::default());
-        if let DoubleFlat::HighPass(_) = double_flat {
+        if of_line_integrals {
             band.values_of(wanted).iter_mut().for_each(|value| *value = line_integral(*value));
         }
         Ok((wanted.start - read.start) * bins..(wanted.end - read.start) * bins)

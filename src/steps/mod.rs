@@ -30,7 +30,7 @@ pub use air_pixels::Air;
 pub use beam::{BeamLevels, ranges};
 pub use counts::{ClampedCounts, Counts, Repairs};
 pub use distortion::{BeyondDetector, Distortion, DistortionForm, Undistorted};
-pub use double_flat::DoubleFlat;
+pub use double_flat::{BeforeMeans, DoubleFlat};
 pub use eigen::EigenFlats;
 pub use fields::FieldCorrection;
 pub use hardening::BeamHardening;
@@ -169,6 +169,11 @@ impl Steps {
         Steps { outliers: None, fields: FieldCorrection::default(), current: None, logarithm, ..self.clone() }
     }
 
+    /// Returns the number of steps in the list before the one with a flag.
+    fn place_of(&self, flag: &str) -> usize {
+        self.all().iter().take_while(|step| step.flag() != flag).count()
+    }
+
     /// Returns these steps without those on sinograms.
     pub fn on_rows(&self) -> Steps {
         Steps { stripes: Vec::new(), ..self.clone() }
@@ -202,6 +207,8 @@ pub struct Scope<'a> {
     pub rows: &'a Range<usize>,
     /// True if complete projections are corrected at once, instead of [`Preparation::block`] rows.
     pub full_projections: bool,
+    /// Means of the double flat field, if a device has added them up: those of [`BeforeMeans`].
+    pub means: Option<&'a [f64]>,
 }
 
 /// What decides the preparation of steps on rows, besides the steps and their data.
@@ -258,6 +265,36 @@ impl Preparation {
         stacks: &Stacks,
         scope: Scope,
     ) -> Result<Preparation> {
+        Preparation::up_to(usize::MAX, earlier, steps, stacks, scope)
+    }
+
+    /// Prepares the steps before the double flat field, if there is one and `earlier` steps have none that serves, so that somebody
+    /// else can add up its means; [`like`](Self::like) goes on from there.
+    ///
+    /// # Errors
+    /// The errors of [`open`](Self::open).
+    pub fn before_means(
+        earlier: Option<(&Steps, &Preparation)>,
+        steps: &Steps,
+        stacks: &Stacks,
+        scope: Scope,
+    ) -> Result<Option<BeforeMeans>> {
+        let Some(double_flat) = steps.double_flat else { return Ok(None) };
+        let before = steps.place_of(steps.double_flat.flag());
+        let preparation = Preparation::up_to(before, earlier, steps, stacks, scope)?;
+        let needed = preparation.of_projections.as_ref().map(|(_, rows)| rows.clone()).unwrap_or_default();
+        let (rows, of_line_integrals) = (double_flat.rows_for(&needed, preparation.height), double_flat.takes_log());
+        Ok((preparation.up_to.len() == before).then_some(BeforeMeans { preparation, rows, of_line_integrals }))
+    }
+
+    /// Prepares the first `count` steps, or more where they are as they were prepared earlier.
+    fn up_to(
+        count: usize,
+        earlier: Option<(&Steps, &Preparation)>,
+        steps: &Steps,
+        stacks: &Stacks,
+        scope: Scope,
+    ) -> Result<Preparation> {
         let (steps, projections) = (&steps.left_for(stacks), &stacks.data);
         let (bins, height) = (projections.width(), projections.height());
         let optics = steps.optics(stacks)?;
@@ -266,12 +303,13 @@ impl Preparation {
         let block = steps.block(&optics);
         let most_rows = if scope.full_projections { height } else { block.unwrap_or(1) };
         let images = optics.places.is_some() || steps.tilt.is_some() || steps.phase.is_some();
-        let Scope { median, used, .. } = scope;
+        let Scope { median, used, means, .. } = scope;
         // steps on images need the rows around others, in blocks
         let needed = if images { 0..height } else { scope.rows.start.min(height)..scope.rows.end.min(height) };
         let (projections, rows) = (used.len(), needed.clone());
         let air = steps.air.filter(|_| steps.fields.eigen.is_some());
-        let data = Data { stacks, optics: &optics, median, minus_log, images, projections, used, air, rows, most_rows };
+        let optics = &optics;
+        let data = Data { stacks, optics, median, minus_log, images, projections, used, air, rows, most_rows, means };
         let prepared_for = PreparedFor { median: data.median, minus_log, images, projections: data.projections, air };
         let (mut rows, mut up_to, mut sinograms) = (RowSteps::default(), Vec::new(), Vec::new());
         if let Some((before, earlier)) = earlier.filter(|(_, earlier)| earlier.prepared_for == prepared_for) {
@@ -281,9 +319,9 @@ impl Preparation {
             up_to = earlier.up_to[..before.on_rows().in_common(steps).min(earlier.up_to.len()).min(alike)].to_vec();
             rows = earlier.rows.first(up_to.last().copied().unwrap_or_default());
         }
-        for step in steps.all().into_iter().skip(up_to.len()) {
+        for step in steps.all().into_iter().take(count).skip(up_to.len()) {
             match step.ready(&data, &rows)? {
-                Some(Ready::Rows(ready)) => rows.push(ready, step.halo(&optics)),
+                Some(Ready::Rows(ready)) => rows.push(ready, step.halo(optics)),
                 Some(Ready::Sinogram(ready)) => sinograms.push(ready),
                 None => {}
             }
@@ -322,8 +360,7 @@ impl Preparation {
         // a transmission that is missing is 1, as before -log
         let steps = Steps { outliers, fields, current, logarithm: Logarithm::Always, ..Steps::default() };
         let all = Preparation::open(&steps, stacks, scope)?;
-        let transmissions = steps.all().iter().position(|step| step.flag() == steps.current.flag()).unwrap_or_default();
-        let rows = all.rows.first(all.up_to[transmissions]);
+        let rows = all.rows.first(all.up_to[steps.place_of(steps.current.flag())]);
         Ok(Preparation { rows, ..all })
     }
 

@@ -88,6 +88,8 @@ pub struct Data<'a> {
     pub rows: Range<usize>,
     /// Largest number of rows of a projection that are corrected at once.
     pub most_rows: usize,
+    /// Means of all projections after the steps up to the double flat field, if they are known.
+    pub means: Option<&'a [f64]>,
 }
 
 impl Data<'_> {

@@ -51,7 +51,7 @@ fn stacks(directory: &Path) -> Stacks {
 
 /// All rows of some projections.
 fn scope(used: &[usize], full_projections: bool) -> Scope<'_> {
-    Scope { median: false, used, rows: &(0..ROWS), full_projections }
+    Scope { median: false, used, rows: &(0..ROWS), full_projections, means: None }
 }
 
 fn preparation(stacks: &Stacks, steps: &Steps, full_projections: bool) -> Preparation {

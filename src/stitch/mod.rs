@@ -55,7 +55,7 @@ pub fn open(request: StitchRequest, data: impl Fn(&str, &str) -> Result<Stack>) 
         let stacks = source::open(open, &data)?;
         let used: Vec<usize> = (0..stacks.data.len()).collect();
         let rows = 0..stacks.data.height();
-        let scope = Scope { median: request.median, used: &used, rows: &rows, full_projections: false };
+        let scope = Scope { median: request.median, used: &used, rows: &rows, full_projections: false, means: None };
         let preparation = Preparation::to_transmissions(request.steps, &stacks, scope)?;
         preparation.expect_light(&(0..stacks.data.height()).collect::<Vec<_>>())?;
         Ok(ScanPart { name: paths.data.clone(), stacks, preparation })

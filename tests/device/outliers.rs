@@ -281,6 +281,7 @@ fn the_host_does_the_same() {
         air: None,
         rows: 0..height,
         most_rows: height,
+        means: None,
     };
     let detector = detector(bins, height, 2);
     for (size, threshold, both) in [(3, 45.0, false), (5, 30.0, true), (15, 45.0, true)] {
