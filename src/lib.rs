@@ -27,12 +27,10 @@ pub mod html;
 pub mod job;
 pub mod kernel;
 pub mod known;
-pub mod layout;
 pub mod margins;
 pub mod measure;
 pub mod memory;
 pub mod operations;
-pub mod picture;
 pub mod plan;
 pub mod profile;
 pub mod recipe;
@@ -46,6 +44,6 @@ pub mod steps;
 pub mod stitch;
 
 pub use fbp_base::{
-    center, compare, error, files, geometry, histogram, least_squares, numbers, phantom, resolution, spectrum, units,
-    visible,
+    center, compare, error, files, geometry, histogram, layout, least_squares, numbers, phantom, picture, resolution,
+    spectrum, stripes, units, visible,
 };

@@ -69,6 +69,13 @@ pub fn significant(value: impl Into<f64>) -> String {
     if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.').to_owned() } else { text }
 }
 
+/// Returns the position within `0..length` of one beyond either end, mirrored with the outermost value repeated.
+pub fn mirrored(place: isize, length: usize) -> usize {
+    let length = length as isize;
+    let folded = place.rem_euclid(2 * length);
+    folded.min(2 * length - 1 - folded) as usize
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

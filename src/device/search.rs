@@ -28,10 +28,10 @@ pub fn devices_are_kept() -> bool {
 }
 
 /// What a [`DeviceSearch`] has found, or will.
-static SEARCH: Mutex<Option<Found>> = Mutex::new(None);
+static SEARCH: Mutex<Option<SearchState>> = Mutex::new(None);
 
 /// The state of a search.
-enum Found {
+enum SearchState {
     Searching(JoinHandle<Result<Vec<FoundDevice>>>),
     Devices(Vec<FoundDevice>),
 }
@@ -58,7 +58,7 @@ impl DeviceSearch {
             Ok(found)
         };
         let thread = Builder::new().spawn(search).ok();
-        *SEARCH.lock().unwrap_or_else(PoisonError::into_inner) = thread.map(Found::Searching);
+        *SEARCH.lock().unwrap_or_else(PoisonError::into_inner) = thread.map(SearchState::Searching);
         DeviceSearch(())
     }
 
@@ -66,11 +66,11 @@ impl DeviceSearch {
     fn result() -> Option<Result<Vec<FoundDevice>>> {
         let mut search = SEARCH.lock().unwrap_or_else(PoisonError::into_inner);
         let found = match search.take()? {
-            Found::Searching(thread) => thread.join().ok()?,
-            Found::Devices(found) => Ok(found),
+            SearchState::Searching(thread) => thread.join().ok()?,
+            SearchState::Devices(found) => Ok(found),
         };
         if let Ok(found) = &found {
-            *search = Some(Found::Devices(found.clone()));
+            *search = Some(SearchState::Devices(found.clone()));
         }
         Some(found)
     }

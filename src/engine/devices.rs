@@ -3,9 +3,9 @@
 use super::chunks::Engine;
 use super::errors::{HostBudgetError, LostDeviceWarning};
 use super::prepare::{Prepared, SelfTest, open_device, plan_for};
-use super::run::panicked;
 use super::setup::Setup;
 use super::source::Source;
+use super::threads::panicked;
 use super::work::Pace;
 use crate::device::{self, FoundDevice};
 use crate::error::{Error, Result};

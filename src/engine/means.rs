@@ -1,7 +1,7 @@
 //! Means of all projections for a double flat field, which a device adds up faster than the host.
 
 use super::prepare::open_for_steps;
-use super::run::joined;
+use super::threads::joined;
 use crate::check::TestShape;
 use crate::device::{HostMemory, Session};
 use crate::error::{Error, Result};

@@ -21,6 +21,7 @@ mod sinograms;
 mod solver;
 mod source;
 mod stages;
+mod threads;
 mod transfer;
 mod work;
 mod writing;

@@ -1,7 +1,7 @@
 //! Pages that a device corrects without reconstructing them, for `fbp preprocess`: projections, or sinograms.
 
 use super::prepare::open_for_steps;
-use super::run::joined;
+use super::threads::joined;
 use crate::check::TestShape;
 use crate::device::{CopiedProjections, HostMemory, Session};
 use crate::error::{Error, Result};

@@ -1,7 +1,7 @@
 //! Slices by regularised least squares, from the sinograms of a chunk.
 
 use super::examination::RowExamination;
-use super::run::some_threads;
+use super::threads::some_threads;
 use crate::device::Session;
 use crate::error::{Error, Result};
 use crate::geometry::{Geometry, GridSides};

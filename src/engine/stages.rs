@@ -7,8 +7,9 @@
 
 use super::devices::ReadyDevice;
 use super::errors::LostDeviceWarning;
-use super::run::{Run, joined, panicked, threads};
+use super::run::Run;
 use super::seconds::DeviceSeconds;
+use super::threads::{joined, panicked, threads};
 use super::transfer::{DeviceChannels, LeaveOnDrop, ReadPiece, transfer_of};
 use super::work::Work;
 use super::writing::{Written, write};

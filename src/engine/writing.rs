@@ -1,6 +1,7 @@
 //! The last stage of a run: finishes and writes slices as devices deliver them.
 
-use super::run::{ObservedSlice, Run, joined};
+use super::run::{ObservedSlice, Run};
+use super::threads::joined;
 use super::transfer::{ComputedSlices, FoundInSlices};
 use crate::device::HostMemory;
 use crate::error::Result;

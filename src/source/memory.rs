@@ -1,10 +1,10 @@
 //! Arrays in memory that a caller lends: frames, rows and columns, read where they are.
 
-use super::convert::to_f32;
 use super::frames::{Frames, MAX_PIXELS, MAX_SIDE, as_f32};
 use super::npy::{MAX_FRAMES, sample_of};
 use super::{Binning, InputKind, SampleType, Stack, Stacks, StoredSamples};
 use crate::error::{Error, Result, messages};
+use crate::layout::to_f32;
 use crate::remark::Remark;
 use std::fmt;
 use std::ops::Range;

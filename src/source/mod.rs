@@ -6,7 +6,6 @@
 mod beam;
 mod binning;
 mod chunk_memory;
-mod convert;
 mod currents;
 mod distortion;
 mod edf;
@@ -33,7 +32,6 @@ pub mod xrm;
 pub mod zarr;
 
 pub use binning::{Binning, StoredRows};
-pub use convert::{StoredSamples, to_f32};
 pub use currents::{BeamCurrents, CurrentSource, FrameRoles};
 pub use distortion::{DistortionMap, distortion_files};
 pub use frames::Frames;
@@ -51,4 +49,4 @@ pub use stacks::{Joined, JoinedPart, Stacks};
 pub use watch::{Watch, wait};
 pub use xrm::{XrmContents, XrmDetails, is_xrm_scan};
 
-pub use crate::layout::SampleType;
+pub use crate::layout::{SampleType, StoredSamples, to_f32};

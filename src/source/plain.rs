@@ -1,10 +1,10 @@
 //! Frames whose samples are stored uncompressed in files: raw volumes, EDF, NumPy, and images in compound files.
 
-use super::convert::to_f32;
 use super::files::{InputFileError, InputFiles};
 use super::frames::{Frames, as_f32};
 use super::{SampleType, StoredSamples};
 use crate::error::Result;
+use crate::layout::to_f32;
 use crate::remark::Remark;
 use std::collections::BTreeMap;
 use std::fs::File;

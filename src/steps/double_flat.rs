@@ -4,12 +4,13 @@ use super::errors::{FieldError, StepFlagError};
 use super::logarithm::line_integral;
 use super::transmissions::is_carried;
 use super::{
-    Band, Counts, Data, Preparation, Ready, RowStep, RowSteps, SMALLEST_TRANSMISSION, Step, StepFlags,
-    check_projections, may_have_transmissions, widened,
+    Band, Counts, Data, Ready, RowStep, RowSteps, SMALLEST_TRANSMISSION, Step, StepFlags, check_projections,
+    may_have_transmissions, widened,
 };
 use crate::error::{Error, Result};
 use crate::memory;
-use crate::operations::{LineIntegrals, RowCorrection};
+use crate::numbers::mirrored;
+use crate::operations::RowCorrection;
 use crate::spectrum::largest_value;
 use crate::units::human;
 use multiversion::multiversion;
@@ -100,27 +101,6 @@ impl DoubleFlat {
                 means.iter().zip(smooth).map(|(mean, smooth)| divisor((smooth - mean).exp())).collect()
             }
         }
-    }
-}
-
-/// The steps before the double flat field, which is made from what they leave of all projections.
-pub struct BeforeMeans {
-    pub preparation: Preparation,
-    /// Rows of the detector of which means are needed.
-    pub rows: Range<usize>,
-    /// True if means are those of line integrals, false if of transmissions.
-    pub of_line_integrals: bool,
-}
-
-impl BeforeMeans {
-    /// Returns the correction up to what the means are of, by a device, for the projections `used` of `projections`; `None` if it
-    /// cannot do all steps.
-    pub fn correction(&self, used: &[usize], projections: usize) -> Option<RowCorrection<'_>> {
-        let mut correction = self.preparation.correction(used, projections)?;
-        if self.of_line_integrals {
-            correction.after.push(&LineIntegrals);
-        }
-        Some(correction)
     }
 }
 
@@ -273,7 +253,7 @@ fn blurred(image: &[f64], of: &Range<usize>, rows: &Range<usize>, [bins, height]
     let mut blurred = vec![0f64; rows.len() * bins];
     blurred.par_chunks_mut(bins).zip(rows.clone()).for_each(|(out, row)| {
         let mut along_columns = vec![0f64; bins];
-        let at = |i: i64| line(mirrored(row as i64 + i, height));
+        let at = |i: isize| line(mirrored(row as isize + i, height));
         for (i, weight) in (0..).zip(&weights) {
             let pair = if i == 0 { [Some(at(0)), None] } else { [Some(at(-i)), Some(at(i))] };
             for line in pair.into_iter().flatten() {
@@ -281,7 +261,7 @@ fn blurred(image: &[f64], of: &Range<usize>, rows: &Range<usize>, [bins, height]
             }
         }
         let wide: Vec<f64> =
-            (-(reach as i64)..(bins + reach) as i64).map(|i| along_columns[mirrored(i, bins)]).collect();
+            (-(reach as isize)..(bins + reach) as isize).map(|i| along_columns[mirrored(i, bins)]).collect();
         for (i, weight) in weights.iter().enumerate() {
             let [before, after] = [&wide[reach - i..], &wide[reach + i..]];
             for ((sum, before), after) in out.iter_mut().zip(before).zip(after) {
@@ -290,13 +270,6 @@ fn blurred(image: &[f64], of: &Range<usize>, rows: &Range<usize>, [bins, height]
         }
     });
     blurred
-}
-
-/// Returns the position in `0..count` of which `at` is a mirror image.
-fn mirrored(at: i64, count: usize) -> usize {
-    let period = 2 * count as i64;
-    let within = at.rem_euclid(period);
-    within.min(period - 1 - within) as usize
 }
 
 /// What all projections have in common, prepared.

@@ -30,7 +30,7 @@ pub use air_pixels::Air;
 pub use beam::{BeamLevels, ranges};
 pub use counts::{ClampedCounts, Counts, Repairs};
 pub use distortion::{BeyondDetector, Distortion, DistortionForm, Undistorted};
-pub use double_flat::{BeforeMeans, DoubleFlat};
+pub use double_flat::DoubleFlat;
 pub use eigen::EigenFlats;
 pub use fields::FieldCorrection;
 pub use hardening::BeamHardening;
@@ -46,7 +46,9 @@ pub use tilt::{Tilt, is_searched};
 use crate::device::{BufferLayout, Session};
 use crate::error::Result;
 use crate::kernel::StepTarget;
-use crate::operations::{ImageSteps, ProjectionState, RowBlocks, RowCorrection, RowCounts, SinogramShape};
+use crate::operations::{
+    ImageSteps, LineIntegrals, ProjectionState, RowBlocks, RowCorrection, RowCounts, SinogramShape,
+};
 use crate::remark::Remark;
 use crate::source::{BeamCurrents, CurrentSource, Stacks};
 use defects::Defects;
@@ -209,6 +211,27 @@ pub struct Scope<'a> {
     pub full_projections: bool,
     /// Means of the double flat field, if a device has added them up: those of [`BeforeMeans`].
     pub means: Option<&'a [f64]>,
+}
+
+/// The steps before the double flat field, which is made from what they leave of all projections.
+pub struct BeforeMeans {
+    pub preparation: Preparation,
+    /// Rows of the detector of which means are needed.
+    pub rows: Range<usize>,
+    /// True if means are those of line integrals, false if of transmissions.
+    pub of_line_integrals: bool,
+}
+
+impl BeforeMeans {
+    /// Returns the correction up to what the means are of, by a device, for the projections `used` of `projections`; `None` if it
+    /// cannot do all steps.
+    pub fn correction(&self, used: &[usize], projections: usize) -> Option<RowCorrection<'_>> {
+        let mut correction = self.preparation.correction(used, projections)?;
+        if self.of_line_integrals {
+            correction.after.push(&LineIntegrals);
+        }
+        Some(correction)
+    }
 }
 
 /// What decides the preparation of steps on rows, besides the steps and their data.

@@ -4,6 +4,7 @@ use super::errors::StepFlagError;
 use super::optics::Optics;
 use super::{Band, Counts, Data, Ready, RowStep, RowSteps, Step, StepFlags, check_projections};
 use crate::error::{Error, Result};
+use crate::numbers::mirrored;
 use crate::operations::{OutlierForm, RowCorrection};
 use multiversion::multiversion;
 use serde_with::{DeserializeFromStr, SerializeDisplay};
@@ -219,13 +220,6 @@ fn replace(
         }
     }
     replaced
-}
-
-/// Returns the position within `0..length` of one beyond either end, mirrored with the outermost value repeated.
-pub(super) fn mirrored(place: isize, length: usize) -> usize {
-    let length = length as isize;
-    let folded = place.rem_euclid(2 * length);
-    folded.min(2 * length - 1 - folded) as usize
 }
 
 /// Returns Batcher's odd-even merge sort of `n` positions (Knuth, The Art of Computer Programming 3, 5.2.2, algorithm

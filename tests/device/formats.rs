@@ -12,7 +12,7 @@ use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 pub const TALL: Scan = Scan { width: 32, projections: 16, slices: 21, overall: 180.0 };
-pub const RUN: &str = "reconstruct --sinograms sin --device cpu --slices-per-pass 1 --pixel-size 2um --size 300";
+pub const RUN: &str = "reconstruct --sinograms sin --device cpu --slices-per-pass 1 --pixel-size 2um --size 260";
 
 /// Outputs of all slices in one file or directory, with their flags.
 pub fn volumes() -> Vec<(&'static str, &'static str)> {
@@ -135,7 +135,7 @@ fn damaged_slices_are_done_again() {
         let at = match output {
             "r.h5" if flags.contains("deflate") => middle_of_chunk(&path, flags.contains("--hdf5-parts")),
             "r.h5" | "r.npy" => {
-                let samples: &[u8] = bytemuck::cast_slice(&whole.pages[3][150 * 300..150 * 300 + 32]);
+                let samples: &[u8] = bytemuck::cast_slice(&whole.pages[3][130 * 260..130 * 260 + 32]);
                 bytes.windows(samples.len()).position(|window| window == samples).unwrap()
             }
             _ => bytes.len() / 2,
@@ -187,7 +187,7 @@ fn shards_add_up() {
             check_tidy(&lab, output);
             if output == "r.zarr" {
                 let coarse = lab.read("r.zarr/1");
-                assert_eq!((coarse.pages.len(), coarse.width), (11, 150));
+                assert_eq!((coarse.pages.len(), coarse.width), (11, 130));
                 let files = all_bytes(&lab.path(output));
                 assert!(expected.get_or_insert_with(|| files.clone()) == &files, "{output} in {count}");
             }

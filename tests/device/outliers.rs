@@ -6,6 +6,7 @@ use fbp::device::{Session, enumerate};
 use fbp::operations::{DetectorRows, OutlierForm, OutlierRemover, OutlierRows, PieceSize};
 use fbp::source::{SampleType, Stack, Stacks, StoredSamples};
 use fbp::steps::{Band, Counts, Data, Outliers, Ready, RowSteps, Step};
+use fbp_reference::median_around;
 use half::f16;
 use opencl3::memory::{Buffer, CL_MEM_READ_WRITE};
 use rand::{Rng, SeedableRng};
@@ -67,26 +68,11 @@ fn read_back(counts: &[f64], sample: SampleType) -> Vec<f32> {
 /// From the definition: values `[projection][row][bin]`, and {outliers, saturated} for every row.
 fn by_definition(detector: &Detector, values: &[f32], form: OutlierForm, saturation: f32) -> (Vec<f32>, Vec<[u32; 2]>) {
     let Detector { bins, height, .. } = *detector;
-    let fold = |mut place: i64, length: i64| {
-        while place < 0 || place >= length {
-            place = if place < 0 { -1 - place } else { 2 * length - 1 - place };
-        }
-        place as usize
-    };
-    let reach = form.size as i64 / 2;
     let (mut clean, mut counts) = (values.to_vec(), vec![[0; 2]; height]);
     for (p, frame) in values.chunks(bins * height).enumerate() {
         for y in 0..height {
             for x in 0..bins {
-                let mut around = Vec::new();
-                for dy in -reach..=reach {
-                    for dx in -reach..=reach {
-                        let row = fold(y as i64 + dy, height as i64);
-                        around.push(frame[row * bins + fold(x as i64 + dx, bins as i64)]);
-                    }
-                }
-                around.sort_by(f32::total_cmp);
-                let (pixel, median) = (frame[y * bins + x], around[around.len() / 2]);
+                let (pixel, median) = (frame[y * bins + x], median_around(frame, bins, [x, y], form.size));
                 if pixel - median > form.threshold || form.both && median - pixel > form.threshold {
                     clean[(p * height + y) * bins + x] = median;
                     counts[y][0] += 1;

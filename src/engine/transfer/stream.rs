@@ -3,9 +3,10 @@
 use super::channels::{Chunk, Delivery, LeaveOnDrop};
 use crate::device::Session;
 use crate::engine::chunks::{ChunkKernels, DevicePass, SliceBuffers};
-use crate::engine::run::{Run, joined, threads};
+use crate::engine::run::Run;
 use crate::engine::seconds::DeviceSeconds;
 use crate::engine::sinograms::{ReadySinograms, SinogramStage};
+use crate::engine::threads::{joined, threads};
 use crate::engine::work::Work;
 use crate::error::{Error, Result};
 use crate::fault;

@@ -4,11 +4,10 @@
 //! each as a TIFF of its own, which keeps the pages of a file independent of each other and the values raw.
 
 use super::errors::TiffPageError;
-use crate::layout::SampleType;
 use crate::layout::tiff::{
     Directory, Photometric, Predictor, SampleFormat, Tag, TagValue, TiffCompression, TiffForm, TiffKind,
 };
-use crate::source::convert::to_f32;
+use crate::layout::{SampleType, to_f32};
 use std::fs::File;
 use std::io::{Cursor, ErrorKind};
 use std::ops::Range;

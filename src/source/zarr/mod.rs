@@ -11,12 +11,12 @@ pub use chunk::StoredChunk;
 pub use metadata::{attributes, is_zarr};
 
 use super::chunk_memory::{ChunkMemory, ChunkSizes};
-use super::convert::to_f32;
 use super::files::{FileState, bad, open_plain};
 use super::frames::{Frames, as_f32};
 use super::{SampleType, StoredSamples};
 use crate::error::{BoxedError, Error, Result};
 use crate::layout::codec::DecodeBuffers;
+use crate::layout::to_f32;
 use crate::layout::zarr::ShardIndex;
 use crate::remark::Remark;
 use crate::visible::Shown;

@@ -3,10 +3,8 @@
 //! Every method works on one sinogram of line integrals, `[projection][bin]`, in place and on one thread; the caller
 //! processes sinograms in parallel. The result depends only on the sinogram.
 
-mod columns;
 mod on_device;
 mod profile;
-mod vo;
 mod vo_on_device;
 mod wavelet;
 
@@ -17,7 +15,7 @@ use super::{Counts, Data, DeviceSinogramStep, Ready, RowSteps, SinogramStep, Ste
 use crate::device::Session;
 use crate::error::{Error, Result, messages};
 use crate::operations::{SinogramBatch, SinogramShape};
-use columns::PAD;
+use crate::stripes::{columns::PAD, vo};
 use profile::Smooth;
 use serde_with::{DeserializeFromStr, SerializeDisplay};
 use std::fmt;

@@ -1,11 +1,11 @@
 //! Removal of stripes that form a profile over the bins, constant or slowly varying over the projections of a block.
 
-use super::columns::{gaussian, gaussian_weights, running_median};
 use crate::device::{BufferLayout, Session};
 use crate::error::Result;
 use crate::kernel::StepTarget;
 use crate::operations::{AddedProfiles, ColumnProducts, SinogramBatch, SinogramShape, SmoothedFits};
 use crate::steps::DeviceSinogramStep;
+use crate::stripes::columns::{gaussian, gaussian_weights, running_median};
 use rayon::prelude::*;
 
 /// Method of smoothing that separates stripes in a profile from the object.

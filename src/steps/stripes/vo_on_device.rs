@@ -1,6 +1,5 @@
-//! The methods of [`vo`](super::vo) on a device: values remain there, and decisions by column are made on the host.
+//! The methods of [`vo`](crate::stripes::vo) on a device: values remain there, and decisions by column are made on the host.
 
-use super::vo::{ALIVE, ColumnChange, column_changes, counted, gaps, padded_lines};
 use crate::device::{BufferLayout, Session};
 use crate::error::Result;
 use crate::kernel::StepTarget;
@@ -9,6 +8,7 @@ use crate::operations::{
     SinogramBatch, SinogramShape,
 };
 use crate::steps::DeviceSinogramStep;
+use crate::stripes::vo::{ALIVE, ColumnChange, column_changes, counted, gaps, padded_lines};
 use std::ops::Range;
 
 /// Columns of sinograms in ascending order. Once they are sorted, the memory of the sinograms is free for other values.
@@ -49,7 +49,7 @@ impl Columns {
     }
 }
 
-/// [`sorting`](super::vo::sorting) on a device.
+/// [`sorting`](crate::stripes::vo::sorting) on a device.
 pub(super) struct SortingOnDevice {
     columns: Columns,
     medians: RunningMedians,
@@ -73,7 +73,7 @@ impl DeviceSinogramStep for SortingOnDevice {
     }
 }
 
-/// [`filtering`](super::vo::filtering) on a device.
+/// [`filtering`](crate::stripes::vo::filtering) on a device.
 pub(super) struct FilteringOnDevice {
     low: LowFrequencies,
     sums: ColumnSums,
@@ -117,7 +117,7 @@ impl DeviceSinogramStep for FilteringOnDevice {
     }
 }
 
-/// [`large`](super::vo::large) on a device.
+/// [`large`](crate::stripes::vo::large) on a device.
 pub(super) struct LargeOnDevice {
     columns: Columns,
     medians: RunningMedians,
@@ -187,7 +187,7 @@ impl DeviceSinogramStep for LargeOnDevice {
     }
 }
 
-/// Interpolates the columns that [`dead`](super::vo::dead) interpolates, once their changes are measured.
+/// Interpolates the columns that [`dead`](crate::stripes::vo::dead) interpolates, once their changes are measured.
 fn interpolate_dead(
     session: &Session,
     sums: &mut ColumnSums,
@@ -218,7 +218,7 @@ fn bins_of(slice: usize, gap: Range<usize>) -> impl Iterator<Item = Gap> {
     })
 }
 
-/// [`dead`](super::vo::dead) on a device.
+/// [`dead`](crate::stripes::vo::dead) on a device.
 pub(super) struct DeadOnDevice {
     sums: ColumnSums,
     snr: f64,
@@ -246,7 +246,7 @@ impl DeviceSinogramStep for DeadOnDevice {
 /// Largest number of sinograms of a part that [`AllOnDevice`] processes.
 const MOST_OF_PART: usize = 8;
 
-/// [`all`](super::vo::all) on a device. Sinograms are processed in parts, so that the device works on one part while
+/// [`all`](crate::stripes::vo::all) on a device. Sinograms are processed in parts, so that the device works on one part while
 /// the host decides about another.
 pub(super) struct AllOnDevice {
     /// Memory for two parts, or for one if there is only one sinogram at a time.

@@ -7,13 +7,13 @@
 //! The method is linear and the wavelet transform exactly invertible, so the stripes are these coefficients multiplied by
 //! the complementary factor, `exp(-k^2 / (2 sigma^2))`, and transformed back; they are subtracted.
 
-use super::columns::{PAD, low_frequencies};
 use crate::device::{BufferLayout, Session};
 use crate::error::Result;
+use crate::numbers::mirrored;
 use crate::operations::{ColumnProducts, DeviceValues, LowFrequencies, SinogramBatch};
 use crate::operations::{SinogramShape, WaveletTransform};
 use crate::steps::DeviceSinogramStep;
-use crate::steps::outliers::mirrored;
+use crate::stripes::columns::{PAD, low_frequencies};
 use std::f64::consts::FRAC_1_SQRT_2;
 
 /// Low-pass filters of the inverse transform for Daubechies wavelets with 1 to 10 vanishing moments: I. Daubechies, *Ten

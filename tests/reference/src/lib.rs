@@ -231,6 +231,24 @@ pub fn relative_rms(got: &[f32], want: &[f64], slack: &[f64]) -> f64 {
     (error / norm).sqrt()
 }
 
+/// Median of the `size` x `size` pixels around one of an image with rows of `bins`, which is mirrored at its edges with its
+/// outermost pixels twice.
+pub fn median_around(image: &[f32], bins: usize, [x, y]: [usize; 2], size: usize) -> f32 {
+    let fold = |mut place: i64, length: i64| {
+        while place < 0 || place >= length {
+            place = if place < 0 { -1 - place } else { 2 * length - 1 - place };
+        }
+        place as usize
+    };
+    let (reach, height) = (size as i64 / 2, image.len() / bins);
+    let rows = (-reach..=reach).map(|dy| fold(y as i64 + dy, height as i64));
+    let bin = |dx: i64| fold(x as i64 + dx, bins as i64);
+    let mut around: Vec<f32> =
+        rows.flat_map(|row| (-reach..=reach).map(move |dx| image[row * bins + bin(dx)])).collect();
+    around.sort_by(f32::total_cmp);
+    around[around.len() / 2]
+}
+
 /// Noise in [-1, 1), the same on every machine: nothing hides in it, every bin counts.
 pub fn noise(count: usize, seed: u64) -> Vec<f32> {
     let mut state = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1;

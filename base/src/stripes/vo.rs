@@ -2,6 +2,7 @@
 //! micro-tomography*, Optics Express 26 (2018) 28396. Sinograms are `[projection][bin]`.
 
 use super::columns::{PAD, low_frequencies, running_median, smooth_across, sorted};
+use crate::numbers::mirrored;
 use std::ops::Range;
 
 /// Smallest noise of a factor that is distinguished from none.
@@ -11,7 +12,7 @@ const AIR: f64 = 0.1;
 /// Smallest factor that a column is divided by.
 const SMALLEST_FACTOR: f64 = 0.01;
 /// Number of projections over which a column is smoothed to test whether it responds.
-pub(super) const ALIVE: usize = 10;
+pub const ALIVE: usize = 10;
 
 /// Removes stripes by algorithm 3: columns are sorted, so that stripes stand out in every row, and rows are smoothed.
 pub fn sorting(sinogram: &mut [f32], bins: usize, size: usize) {
@@ -32,7 +33,7 @@ pub fn filtering(sinogram: &mut [f32], bins: usize, sigma: f64, size: usize) {
 
 /// Returns the projections of a column that [`filtering`] pads, mirrored without repeating the outermost, and the range
 /// of those that are not padding.
-pub(super) fn padded_lines(projections: usize) -> (Vec<usize>, Range<usize>) {
+pub fn padded_lines(projections: usize) -> (Vec<usize>, Range<usize>) {
     let pad = PAD.min(projections / 10);
     let lines = (1..=pad).rev().chain(0..projections).chain((0..pad).map(|i| projections - 2 - i)).collect();
     (lines, pad..pad + projections)
@@ -40,7 +41,7 @@ pub(super) fn padded_lines(projections: usize) -> (Vec<usize>, Range<usize>) {
 
 /// Change of a column by [`large`].
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) enum ColumnChange {
+pub enum ColumnChange {
     /// Replacement by the result of sorting.
     Replace,
     Divide(f64),
@@ -99,13 +100,13 @@ fn correct_sorted(columns: &mut [f32], projections: usize, snr: f64, size: usize
 }
 
 /// Returns the ranks of a column whose values [`large`] averages.
-pub(super) fn counted(projections: usize, drop: f64) -> Range<usize> {
+pub fn counted(projections: usize, drop: f64) -> Range<usize> {
     let dropped = (0.5 * drop * projections as f64) as usize;
     dropped..projections - dropped
 }
 
 /// Returns the changes of columns from their `own` means and the means `near` of the smoothed columns.
-pub(super) fn column_changes(own: &[f64], near: &[f64], snr: f64) -> Vec<ColumnChange> {
+pub fn column_changes(own: &[f64], near: &[f64], snr: f64) -> Vec<ColumnChange> {
     let faint = AIR * sample_level(near);
     let factors: Vec<Option<f64>> =
         own.iter().zip(near).map(|(own, near)| (near.abs() > faint).then(|| own / near)).collect();
@@ -143,7 +144,7 @@ pub fn dead(sinogram: &mut [f32], bins: usize, snr: f64, size: usize) {
 }
 
 /// Returns the ranges of columns to be interpolated, with a column on both sides, from the changes of all columns.
-pub(super) fn gaps(changes: &[f64], snr: f64, size: usize) -> Vec<Range<usize>> {
+pub fn gaps(changes: &[f64], snr: f64, size: usize) -> Vec<Range<usize>> {
     let bins = changes.len();
     let changes: Vec<f32> = changes.iter().map(|v| *v as f32).collect();
     let usual = running_median(&changes, size);
@@ -172,7 +173,7 @@ pub(super) fn gaps(changes: &[f64], snr: f64, size: usize) -> Vec<Range<usize>> 
 /// mirrored.
 fn changes(sinogram: &[f32], bins: usize) -> Vec<f64> {
     let projections = sinogram.len() / bins;
-    let row = |p: isize| &sinogram[crate::steps::outliers::mirrored(p, projections) * bins..][..bins];
+    let row = |p: isize| &sinogram[mirrored(p, projections) * bins..][..bins];
     let (before, after) = (ALIVE as isize / 2, ALIVE as isize - ALIVE as isize / 2);
     let mut window = vec![0f64; bins];
     for p in -before..after {

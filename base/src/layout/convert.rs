@@ -1,6 +1,6 @@
 //! Conversion of samples to f32.
 
-use crate::layout::SampleType;
+use super::SampleType;
 use half::f16;
 use half::slice::HalfFloatSliceExt;
 

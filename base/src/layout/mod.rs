@@ -2,9 +2,11 @@
 //! about paths.
 
 pub mod codec;
+mod convert;
 pub mod hdf5;
 mod sample;
 pub mod tiff;
 pub mod zarr;
 
+pub use convert::{StoredSamples, to_f32};
 pub use sample::SampleType;

@@ -6,7 +6,7 @@ use encoders::{
 };
 use std::io::Write;
 
-#[path = "../../../tests/support/encoders.rs"]
+#[path = "../../../../tests/support/encoders.rs"]
 mod encoders;
 
 /// Returns the bytes of `count` samples of `size` bytes: small changes with some noise.

@@ -1,11 +1,11 @@
 //! Shared functions: medians and Gaussians along rows, low frequencies and sorting along columns.
 
+use crate::numbers::mirrored;
 use crate::spectrum::LowPass;
-use crate::steps::outliers::mirrored;
 use multiversion::multiversion;
 
 /// Largest number of projections or bins by which a sinogram is padded.
-pub(super) const PAD: usize = 150;
+pub const PAD: usize = 150;
 /// Side of tiles for transposing.
 const TILE: usize = 32;
 /// Number of columns whose frequencies are summed together.
