@@ -42,7 +42,8 @@ pub fn prepare(
         return Preparation::like(earlier, steps, stacks, scope);
     };
     let means = match on_device(job, stacks, &before, scope.used, reporter) {
-        Err(Error::Memory(why)) => {
+        // what becomes of the run is for those to say who open its devices
+        Err(Error::Memory(why) | Error::Device(why)) => {
             reporter.note(&format!("note: {why}; the host adds up the projections"));
             None
         }
@@ -62,9 +63,8 @@ fn on_device(
 ) -> Result<Option<Vec<f64>>> {
     let stack = &stacks.data;
     // else every page would be read for each part of the rows
-    let Some(correction) = before.correction(used, stack.len()).filter(|_| stack.rows_are_apart()) else {
-        return Ok(None);
-    };
+    let suits = stack.rows_are_apart() && !before.rows.is_empty();
+    let Some(correction) = before.correction(used, stack.len()).filter(|_| suits) else { return Ok(None) };
     let wanted: Vec<usize> = before.rows.clone().collect();
     let preparation = &before.preparation;
     let scan = ScanRows { stack, preparation, used, wanted: &wanted, sinograms: false, field: None, lamino: None };

@@ -92,6 +92,12 @@ fn a_double_flat_is_told() {
     assert!(lab.read_text("run.toml").contains("double-flat = \"12.5\""), "{}", lab.read_text("run.toml"));
     lab.ok("reconstruct --config run.toml --output again");
     assert!(lab.bytes("again") == lab.bytes("first"));
+    // who adds up the projections
+    lab.profile_with_steps("device.toml", "");
+    for (profile, by_device) in [("cpu", false), ("device.toml", true)] {
+        let (_, err) = lab.ok(&format!("reconstruct {args} --profile {profile} --output {profile}-slices -v"));
+        assert_eq!(err.contains(" adds up the projections"), by_device, "{profile}: {err}");
+    }
     lab.fails("reconstruct --projections good --flats fl --double-flat=-1 --output out", 2, &["--double-flat: `-1`"]);
     lab.fails(
         "reconstruct --double-flat good --projections good --flats fl --output out",
