@@ -124,8 +124,8 @@ fn sorting_with_long_windows() {
 fn small_groups() {
     for (local_memory, max_work_group) in [(16 << 10, 48), (1 << 10, 1)] {
         let session = small(local_memory, max_work_group);
-        compare(&session, "all", &[[33, 151]], 0.0);
-        compare(&session, "filtering:size=5", &[[33, 151]], 0.002);
+        compare(&session, "all", &[[33, 67]], 0.0);
+        compare(&session, "filtering:size=5", &[[33, 67]], 0.002);
     }
 }
 
