@@ -1,7 +1,7 @@
 //! Means of all projections for a double flat field, which a device adds up faster than the host.
 
 use super::prepare::open_for_steps;
-use super::threads::joined;
+use super::read_ahead::read_ahead;
 use crate::check::TestShape;
 use crate::device::{HostMemory, Session};
 use crate::error::{Error, Result};
@@ -14,11 +14,9 @@ use crate::operations::{
 use crate::report::Reporter;
 use crate::source::Stacks;
 use crate::steps::{BeforeMeans, Preparation, Scope, Steps};
-use crossbeam_channel::unbounded;
 use opencl3::memory::{Buffer, CL_MEM_READ_WRITE};
 use rayon::prelude::*;
 use std::ops::Range;
-use std::thread::scope;
 
 /// Bytes of the samples of the rows that are added up at once, if a row is not larger.
 const AT_ONCE: u64 = 64 << 20;
@@ -116,32 +114,12 @@ impl RowSums {
         let RowSums { mut corrector, corrected, products, samples, rows } = self;
         let (bins, projections) = (scan.stack.width(), scan.used.len());
         let batch = |part: Range<usize>| DetectorBatch { counted: 0..0, ..scan.of_all_projections(&wanted[part], 0) };
-        let (to_device, read) = unbounded();
-        let (back, free) = unbounded::<HostMemory>();
-        for memory in samples {
-            // the receiver is here
-            let _ = back.send(memory);
-        }
-        let reading = || -> Result<()> {
-            let to_device = to_device;
-            for part in parts_of(wanted.len(), rows) {
-                // the other thread ended if nobody answers
-                let Ok(mut memory) = free.recv() else { break };
-                let batch = batch(part);
-                scan.read_samples(&batch, memory.as_bytes_mut())?;
-                if to_device.send((batch, memory)).is_err() {
-                    break;
-                }
-            }
-            Ok(())
-        };
+        let batches = parts_of(wanted.len(), rows).map(batch);
+        let into = DeviceRows { values: &corrected, first: 0, stride: projections * bins };
         let mut sums = Vec::with_capacity(wanted.len() * bins);
-        let adding = || -> Result<()> {
-            let (read, back) = (read, back);
-            let into = DeviceRows { values: &corrected, first: 0, stride: projections * bins };
+        read_ahead(scan, batches, samples, |read, back| {
             for (batch, memory) in read {
-                let samples = &memory.as_bytes()[..scan.sample_bytes(&batch)];
-                corrector.correct_into(session, &batch, samples, &into)?;
+                corrector.correct_into(session, &batch, &memory.as_bytes()[..scan.sample_bytes(&batch)], &into)?;
                 // the reader may have read all
                 let _ = back.send(memory);
                 session.finish_uploads()?;
@@ -151,12 +129,6 @@ impl RowSums {
                 sums.extend(products.download(session, slices)?);
             }
             Ok(())
-        };
-        scope(|scope| {
-            let reader = scope.spawn(reading);
-            let added = adding();
-            joined(reader, "reader")?;
-            added
         })?;
         Ok(sums)
     }

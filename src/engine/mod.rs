@@ -13,6 +13,7 @@ mod means;
 mod noise_weights;
 mod pages;
 mod prepare;
+mod read_ahead;
 mod row_slices;
 mod run;
 mod seconds;

@@ -1,6 +1,7 @@
 //! Pages that a device corrects without reconstructing them, for `fbp preprocess`: projections, or sinograms.
 
 use super::prepare::open_for_steps;
+use super::read_ahead::{ReadBatches, read_ahead};
 use super::threads::joined;
 use crate::check::TestShape;
 use crate::device::{CopiedProjections, HostMemory, Session};
@@ -136,29 +137,14 @@ impl<'a> PageDevice<'a> {
         let (scan, batch) = (self.scan, self.batch);
         let values = page_values(&scan);
         let failed = AtomicBool::new(false);
-        let (to_device, samples) = unbounded();
-        let (samples_back, free_samples) = unbounded();
         let (to_writers, corrected) = unbounded();
         let (values_back, free_values) = unbounded();
-        for _ in 0..READ {
-            let memory = self.session.host_memory(self.corrector.most_bytes().div_ceil(4))?;
-            // the receivers are here
-            let _ = samples_back.send(memory);
-        }
+        let samples = || self.session.host_memory(self.corrector.most_bytes().div_ceil(4));
+        let samples = (0..READ).map(|_| samples()).collect::<Result<Vec<HostMemory>>>()?;
         for _ in 0..WRITTEN {
+            // the receiver is here
             let _ = values_back.send(self.session.host_memory(batch * values)?);
         }
-        let read = move || -> Result<()> {
-            for places in parts_of(pages(&scan).len(), batch) {
-                // the device's thread ended if nobody answers
-                let Ok(mut memory) = free_samples.recv() else { break };
-                scan.read_samples(&batch_of(&scan, places.clone()), HostMemory::as_bytes_mut(&mut memory))?;
-                if to_device.send((places, memory)).is_err() {
-                    break;
-                }
-            }
-            Ok(())
-        };
         let write_batches = |corrected: Receiver<(Range<usize>, HostMemory)>, back: Sender<HostMemory>| -> Result<()> {
             for (places, memory) in corrected {
                 let values = &memory[..places.len() * values];
@@ -169,18 +155,18 @@ impl<'a> PageDevice<'a> {
             Ok(())
         };
         scope(|scope| {
-            let reader = scope.spawn(read);
             let channels: Vec<_> = (0..WRITERS).map(|_| (corrected.clone(), values_back.clone())).collect();
             // only the writers hold these: else the device would wait for memory when all of them have failed
             drop((corrected, values_back));
             let one = |(corrected, back)| scope.spawn(|| write_batches(corrected, back));
             let writers: Vec<_> = channels.into_iter().map(one).collect();
-            let counts = self.run(samples, samples_back, to_writers, free_values, &failed);
-            let read = joined(reader, "reader");
+            let batches = parts_of(pages(&scan).len(), batch).map(|places| batch_of(&scan, places));
+            let counts = read_ahead(&scan, batches, samples, |read, back| {
+                self.run(read, back, to_writers, free_values, &failed)
+            });
             for writer in writers {
                 joined(writer, "writer")?;
             }
-            read?;
             counts
         })
     }
@@ -188,8 +174,8 @@ impl<'a> PageDevice<'a> {
     /// Does the device's part: gets samples and gives their memory back, passes values on and gets memory for the next.
     fn run(
         &mut self,
-        samples: Receiver<(Range<usize>, HostMemory)>,
-        samples_back: Sender<HostMemory>,
+        read: ReadBatches,
+        back: Sender<HostMemory>,
         to_writers: Sender<(Range<usize>, HostMemory)>,
         free_values: Receiver<HostMemory>,
         failed: &AtomicBool,
@@ -203,14 +189,16 @@ impl<'a> PageDevice<'a> {
             };
             Ok(to_writers.send((places, memory)).is_ok())
         };
-        for (places, memory) in samples {
+        let mut pages = 0;
+        for (batch, memory) in read {
             let Some(values) = free_values.recv().ok().filter(|_| !failed.load(Relaxed)) else { break };
-            let batch = batch_of(&self.scan, places.clone());
+            let first = pages;
+            pages += if self.scan.sinograms { batch.rows.len() } else { batch.projections.len() };
             let delivery = self.correct_batch(&batch, memory.as_bytes(), values, &mut counts)?;
             // the reader may have read all
-            let _ = samples_back.send(memory);
+            let _ = back.send(memory);
             // copied from the device while this batch was copied to it
-            if let Some(before) = before.replace((places, delivery)) {
+            if let Some(before) = before.replace((first..pages, delivery)) {
                 deliver(&self.session, before)?;
             }
         }
