@@ -3,6 +3,7 @@ use crate::files::{InputSet, OutputFile, OutputKind};
 use crate::geometry::Roi;
 use crate::sink::{Dtype, Encoding, write_image};
 use crate::source::{DistortionMap, Stack};
+use fbp_reference::smoothed;
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use std::path::Path;
@@ -313,7 +314,7 @@ fn pixels_that_no_detector_saw_are_counted() {
     assert!(said.contains("2x2 pixels") && said.contains("60x90"), "{said}");
 }
 
-/// What is divided by, from the definition: a Gaussian in two dimensions over the detector and its mirror images.
+/// What is divided by, from the definition.
 fn common(transmissions: &[Vec<f64>], sigma: Option<f64>) -> Vec<f64> {
     let mean = |of: &dyn Fn(f64) -> f64| -> Vec<f64> {
         let pixel = |i: usize| transmissions.iter().map(|page| of(page[i])).sum::<f64>() / transmissions.len() as f64;
@@ -321,25 +322,7 @@ fn common(transmissions: &[Vec<f64>], sigma: Option<f64>) -> Vec<f64> {
     };
     let Some(sigma) = sigma else { return mean(&|value| value) };
     let lines = mean(&|value| -value.max(1e-6).ln());
-    let reach = (4.0 * sigma + 0.5).floor() as i64;
-    let within = |at: i64, count: usize| {
-        let (mut at, last) = (at, count as i64 - 1);
-        while !(0..=last).contains(&at) {
-            at = if at < 0 { -1 - at } else { 2 * last + 1 - at };
-        }
-        at as usize
-    };
-    let gaussian = |i: i64, j: i64| (-((i * i + j * j) as f64) / (2.0 * sigma * sigma)).exp();
-    let smooth = |at: usize| {
-        let (row, bin) = ((at / BINS) as i64, (at % BINS) as i64);
-        let (mut sum, mut weights) = (0.0, 0.0);
-        for (i, j) in (-reach..=reach).flat_map(|i| (-reach..=reach).map(move |j| (i, j))) {
-            sum += gaussian(i, j) * lines[within(row + i, ROWS) * BINS + within(bin + j, BINS)];
-            weights += gaussian(i, j);
-        }
-        sum / weights
-    };
-    (0..ROWS * BINS).map(|at| (-(lines[at] - smooth(at))).exp()).collect()
+    lines.iter().zip(smoothed(&lines, BINS, sigma)).map(|(line, smooth)| (smooth - line).exp()).collect()
 }
 
 /// Transmissions without noise in the fields; of the others only the definition is known.

@@ -9,6 +9,7 @@ use fbp::operations::{
 };
 use fbp::source::{StoredRows, StoredSamples};
 use fbp::steps::PlaceTable;
+use fbp_reference::fourier;
 use opencl3::memory::{Buffer, CL_MEM_READ_WRITE};
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
@@ -114,14 +115,7 @@ fn filtered(image: &[f64], form: &ImageFilterForm) -> Vec<f64> {
         (0..values.len()).map(|i| values[i % lines * n + i / lines]).collect()
     };
     let transform = |values: &[(f64, f64)], n: usize, sign: f64| -> Vec<(f64, f64)> {
-        let turns: Vec<(f64, f64)> = (0..n).map(|i| (sign * TAU * i as f64 / n as f64).sin_cos()).collect();
-        let sum = |line: &[(f64, f64)], k: usize| {
-            line.iter().enumerate().fold((0.0, 0.0), |(re, im), (i, v)| {
-                let (sin, cos) = turns[i * k % n];
-                (re + v.0 * cos - v.1 * sin, im + v.0 * sin + v.1 * cos)
-            })
-        };
-        values.chunks(n).flat_map(|line| (0..n).map(|k| sum(line, k)).collect::<Vec<_>>()).collect()
+        values.chunks(n).flat_map(|line| fourier(line, sign)).collect()
     };
     let mut spectrum = transform(&turned(&transform(&wide, w, -1.0), w), h, -1.0);
     for (i, value) in spectrum.iter_mut().enumerate() {

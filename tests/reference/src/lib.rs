@@ -231,18 +231,52 @@ pub fn relative_rms(got: &[f32], want: &[f64], slack: &[f64]) -> f64 {
     (error / norm).sqrt()
 }
 
-/// Median of the `size` x `size` pixels around one of an image with rows of `bins`, which is mirrored at its edges with its
-/// outermost pixels twice.
-pub fn median_around(image: &[f32], bins: usize, [x, y]: [usize; 2], size: usize) -> f32 {
-    let fold = |mut place: i64, length: i64| {
-        while place < 0 || place >= length {
-            place = if place < 0 { -1 - place } else { 2 * length - 1 - place };
-        }
-        place as usize
+/// Discrete Fourier transform of a line of complex values, as a sum for each frequency; with `sign` 1 it is the inverse, without
+/// the division by their number.
+pub fn fourier(line: &[(f64, f64)], sign: f64) -> Vec<(f64, f64)> {
+    let n = line.len();
+    let turns: Vec<(f64, f64)> = (0..n).map(|i| (sign * 2.0 * PI * i as f64 / n as f64).sin_cos()).collect();
+    let sum = |k: usize| {
+        line.iter().enumerate().fold((0.0, 0.0), |(re, im), (i, v)| {
+            let (sin, cos) = turns[i * k % n];
+            (re + v.0 * cos - v.1 * sin, im + v.0 * sin + v.1 * cos)
+        })
     };
+    (0..n).map(sum).collect()
+}
+
+/// Place of a pixel of an image that is continued by its mirror images, with the outermost pixels twice.
+fn mirrored(mut place: i64, length: usize) -> usize {
+    let length = length as i64;
+    while !(0..length).contains(&place) {
+        place = if place < 0 { -1 - place } else { 2 * length - 1 - place };
+    }
+    place as usize
+}
+
+/// An image with rows of `bins`, smoothed by a Gaussian in two dimensions that ends at four times its `sigma` in pixels, over the
+/// image and its mirror images.
+pub fn smoothed(image: &[f64], bins: usize, sigma: f64) -> Vec<f64> {
+    let rows = image.len() / bins;
+    let reach = (4.0 * sigma + 0.5).floor() as i64;
+    let gaussian = |i: i64, j: i64| (-((i * i + j * j) as f64) / (2.0 * sigma * sigma)).exp();
+    let around: Vec<(i64, i64, f64)> =
+        (-reach..=reach).flat_map(|i| (-reach..=reach).map(move |j| (i, j, gaussian(i, j)))).collect();
+    let weights: f64 = around.iter().map(|(_, _, weight)| weight).sum();
+    let pixel = |at: usize| {
+        let (row, bin) = ((at / bins) as i64, (at % bins) as i64);
+        let value =
+            |(i, j, weight): &(i64, i64, f64)| weight * image[mirrored(row + i, rows) * bins + mirrored(bin + j, bins)];
+        around.iter().map(value).sum::<f64>() / weights
+    };
+    (0..image.len()).map(pixel).collect()
+}
+
+/// Median of the `size` x `size` pixels around one of an image with rows of `bins`, over the image and its mirror images.
+pub fn median_around(image: &[f32], bins: usize, [x, y]: [usize; 2], size: usize) -> f32 {
     let (reach, height) = (size as i64 / 2, image.len() / bins);
-    let rows = (-reach..=reach).map(|dy| fold(y as i64 + dy, height as i64));
-    let bin = |dx: i64| fold(x as i64 + dx, bins as i64);
+    let rows = (-reach..=reach).map(|dy| mirrored(y as i64 + dy, height));
+    let bin = |dx: i64| mirrored(x as i64 + dx, bins);
     let mut around: Vec<f32> =
         rows.flat_map(|row| (-reach..=reach).map(move |dx| image[row * bins + bin(dx)])).collect();
     around.sort_by(f32::total_cmp);

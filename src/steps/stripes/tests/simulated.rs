@@ -2,6 +2,7 @@
 //! of `scripts/bench/stripes.py --size 256 --projections 181`, sample `body`, which measures algotom on them.
 
 use super::{method, rms};
+use fbp_reference::{Pad, Read, Scan, slice_of};
 use std::f64::consts::PI;
 
 const PROJECTIONS: usize = 181;
@@ -63,31 +64,13 @@ fn seen(exact: &[f64]) -> Vec<f32> {
 /// Root mean square in the slice, in densities of the sample, of what sets one sinogram apart from the other; in the
 /// disc that all projections see.
 fn change_of_the_slice(after: &[f32], before: &[f32]) -> f64 {
-    let ramp = |n: usize| match n {
-        0 => 0.25,
-        n if n % 2 == 0 => 0.0,
-        n => -(PI * n as f64).powi(-2),
-    };
-    let kernel: Vec<f64> = (0..BINS).map(ramp).collect();
-    let centre = (BINS - 1) as f64 / 2.0;
-    let radius = 0.95 * BINS as f64 / 2.0;
-    let inside = |(x, y): &(f64, f64)| x.hypot(*y) < radius;
-    let pixels: Vec<(f64, f64)> =
-        (0..BINS * BINS).map(|i| ((i % BINS) as f64 - centre, (i / BINS) as f64 - centre)).filter(inside).collect();
-    let mut slice = vec![0f64; pixels.len()];
-    for (p, (after, before)) in after.chunks(BINS).zip(before.chunks(BINS)).enumerate() {
-        let row: Vec<f64> = after.iter().zip(before).map(|(a, b)| f64::from(*a) - f64::from(*b)).collect();
-        let at = |b: usize| (0..BINS).map(|i| kernel[b.abs_diff(i)] * row[i]).sum::<f64>();
-        let filtered: Vec<f64> = (0..BINS).map(at).collect();
-        let (sin, cos) = (PI * p as f64 / PROJECTIONS as f64).sin_cos();
-        for (value, (x, y)) in slice.iter_mut().zip(&pixels) {
-            let s = centre + x * cos + y * sin;
-            let share = s.fract();
-            *value += (1.0 - share) * filtered[s as usize] + share * filtered[s as usize + 1];
-        }
-    }
-    let squares: f64 = slice.iter().map(|v| v * v).sum();
-    (squares / slice.len() as f64).sqrt() * PI / PROJECTIONS as f64 * BINS as f64 / 2.0
+    let change: Vec<f32> = after.iter().zip(before).map(|(a, b)| a - b).collect();
+    let scan = Scan::even(BINS, PROJECTIONS, BINS);
+    let (slice, _) = slice_of(&change, &scan, Pad::Zero, &|_| 1.0, Read::Linear);
+    let (centre, radius) = ((BINS - 1) as f64 / 2.0, 0.95 * BINS as f64 / 2.0);
+    let inside = |i: &usize| ((i % BINS) as f64 - centre).hypot((i / BINS) as f64 - centre) < radius;
+    let squares: Vec<f64> = (0..BINS * BINS).filter(inside).map(|i| slice[i] * slice[i]).collect();
+    (squares.iter().sum::<f64>() / squares.len() as f64).sqrt() * BINS as f64 / 2.0
 }
 
 fn without_stripes(text: &str, sinogram: &[f32]) -> Vec<f32> {
