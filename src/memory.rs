@@ -14,7 +14,8 @@ pub fn available() -> u64 {
 
 /// Returns the memory that the process may use on the system whose files are below `root`.
 fn available_in(root: &Path, variable: impl Fn(&str) -> Option<String>) -> u64 {
-    let limits = [free(root), groups(root), slurm(variable)];
+    let free = free(root);
+    let limits = [free, groups(root, free), slurm(variable)];
     limits.into_iter().flatten().min().unwrap_or(UNKNOWN)
 }
 
@@ -39,8 +40,8 @@ fn free(root: &Path) -> Option<u64> {
 }
 
 /// Returns the memory that the control groups of this process leave; the limit of a group applies to all groups below
-/// it.
-fn groups(root: &Path) -> Option<u64> {
+/// it. It is not known exactly where it is more than what is free.
+fn groups(root: &Path, free: Option<u64>) -> Option<u64> {
     let own = read(&root.join("proc/self/cgroup"))?;
     let mounts = read(&root.join("proc/self/mountinfo"))?;
     let mut least = None;
@@ -58,7 +59,7 @@ fn groups(root: &Path) -> Option<u64> {
             let below: PathBuf = below.components().filter(|part| matches!(part, Component::Normal(_))).collect();
             let point = root.join(point.strip_prefix("/").unwrap_or(&point));
             for group in below.ancestors() {
-                least = least.into_iter().chain(left_in(&point.join(group), version2)).min();
+                least = least.into_iter().chain(left_in(&point.join(group), version2, free)).min();
             }
         }
     }
@@ -67,16 +68,21 @@ fn groups(root: &Path) -> Option<u64> {
 
 /// Returns the rest of a group's limit; cached files count as free, since the kernel drops them before it denies
 /// memory.
-fn left_in(group: &Path, version2: bool) -> Option<u64> {
+fn left_in(group: &Path, version2: bool, free: Option<u64>) -> Option<u64> {
     let (limit, usage, cached) = match version2 {
         true => ("memory.max", "memory.current", ["inactive_file ", "active_file "]),
         false => ("memory.limit_in_bytes", "memory.usage_in_bytes", ["total_inactive_file ", "total_active_file "]),
     };
     let limit = number(&group.join(limit))?;
+    let used = number(&group.join(usage)).unwrap_or(0);
+    let left = limit.saturating_sub(used);
+    // the kernel takes milliseconds to add up what is cached
+    if free.is_some_and(|free| left >= free) {
+        return Some(left);
+    }
     let stat = read(&group.join("memory.stat")).unwrap_or_default();
     let cached: u64 = cached.into_iter().filter_map(|name| field(&stat, name)).sum();
-    let used = number(&group.join(usage)).unwrap_or(0).saturating_sub(cached);
-    Some(limit.saturating_sub(used))
+    Some(limit.saturating_sub(used.saturating_sub(cached)))
 }
 
 /// Mounted tree of control groups.

@@ -43,11 +43,11 @@ pub struct ProfileStore {
 }
 
 impl ProfileStore {
-    /// Loads only the profiles that are part of the program.
+    /// Loads only the profiles that are part of the program. Tests check them, so that not every run has to.
     pub fn built_in() -> Result<Self> {
         let mut store = ProfileStore::default();
         for (file, text) in BUILT_IN {
-            store.add(Profile::parse(text, file)?, "built in".to_owned());
+            store.add(Profile::read(text, file)?, "built in".to_owned());
         }
         Ok(store)
     }
