@@ -44,6 +44,6 @@ pub mod steps;
 pub mod stitch;
 
 pub use fbp_base::{
-    center, compare, error, files, geometry, histogram, layout, least_squares, numbers, phantom, picture, resolution,
-    spectrum, stripes, units, visible,
+    center, compare, error, files, flat_fields, geometry, histogram, host_filter, layout, least_squares, numbers,
+    phantom, picture, reference, resampling, resolution, spectrum, stripes, units, visible,
 };

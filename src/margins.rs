@@ -1,6 +1,7 @@
 //! Allowed errors of kernels relative to the `f64` reference, each with its reason.
 
-use crate::kernel::{Interpolation, KernelSpec, Reads, Storage, Texel};
+use crate::kernel::{Interpolation, KernelSpec, Storage, Texel};
+use crate::reference::Reads;
 
 /// A bound on the relative error: root mean square of the difference over that of the reference.
 #[derive(Clone, Copy, Debug, PartialEq)]

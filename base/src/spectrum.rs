@@ -10,6 +10,23 @@ use serde::{Deserialize, Serialize};
 use std::f64::consts::{PI, TAU};
 use strum::{Display, EnumIter, EnumString, IntoStaticStr, VariantArray};
 
+/// The extension of a row beyond the detector before the filter, as `--padding` takes it. The kernels get the index in
+/// this list.
+#[derive(
+    Clone, Copy, Debug, PartialEq, Eq, Default, Display, EnumString, IntoStaticStr, VariantArray, Serialize, Deserialize,
+)]
+#[serde(rename_all = "kebab-case")]
+#[strum(serialize_all = "kebab-case")]
+pub enum Padding {
+    /// Zeros.
+    Zero,
+    /// The row's first and last value (default, as in nabu and tofu).
+    #[default]
+    Edge,
+    /// The row mirrored at its ends (end values repeated), alternately at one and the other.
+    Mirror,
+}
+
 /// The named filters, as in silx, nabu and ASTRA.
 #[derive(
     Clone,

@@ -1,15 +1,15 @@
 //! The test of a kernel: it back-projects noise, and some pixels are compared with the reference in `f64`.
 
-use super::reference::Reference;
 use crate::device::{BackProjector, GridForm, Session, SinogramStore, grid_values};
 use crate::digest::PartsDigest;
 use crate::error::Result;
 use crate::facts::DeviceFacts;
 use crate::fft::{FilterSetup, RowStage};
 use crate::geometry::Geometry;
-use crate::kernel::{KernelSpec, Padding, Parameters, RowFilter, Texel, generate_filter};
+use crate::kernel::{KernelSpec, Parameters, RowFilter, Texel, generate_filter};
 use crate::margins::{margin, tie};
-use crate::spectrum::{Filter, scaled_spectrum};
+use crate::reference::Reference;
+use crate::spectrum::{Filter, Padding, scaled_spectrum};
 use opencl3::memory::{Buffer, CL_MEM_READ_ONLY, CL_MEM_WRITE_ONLY};
 
 /// Noise on a device, and a buffer for its back projection.

@@ -4,7 +4,6 @@
 mod kernel;
 mod lamino;
 mod least_squares;
-mod reference;
 mod slices;
 mod steps;
 mod sums;
@@ -12,7 +11,6 @@ mod values;
 
 pub use kernel::{Checked, Checker, KernelTest};
 pub use lamino::LaminoTest;
-pub use reference::Reference;
 pub use steps::{DeviceSteps, StepCheck, StepError, TestShape};
 
 pub(crate) use kernel::Loaded;

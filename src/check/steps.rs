@@ -17,11 +17,11 @@ use crate::operations::{
     SinogramShape, SliceCounter,
 };
 use crate::operations::{EncodedSample, files};
+use crate::resampling::PlaceTable;
 use crate::source::{SampleType, StoredRows, StoredSamples};
 use crate::steps::stripes::Stripes;
 use crate::steps::{
-    Air, Band, BeamHardening, Counts, Optics, Outliers, Paganin, PlaceTable, SMALLEST_TRANSMISSION, Steps, Tilt,
-    Unsharp, widened,
+    Air, Band, BeamHardening, Counts, Optics, Outliers, Paganin, SMALLEST_TRANSMISSION, Steps, Tilt, Unsharp, widened,
 };
 use opencl3::memory::{Buffer, CL_MEM_READ_WRITE};
 use std::sync::Arc;

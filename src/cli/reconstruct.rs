@@ -3,12 +3,11 @@
 use super::values::{filters, one_or_many, words};
 use super::{InputArgs, ScanArgs, StepArgs, Text};
 use crate::geometry::AngleWeights;
-use crate::kernel::Padding;
 use crate::kernel::{Interpolation, Mode};
 use crate::least_squares::SliceMethod;
 use crate::report::ProgressKind;
 use crate::sink::{Compression, Dtype, OUTPUT_FORMS, OmeZarr};
-use crate::spectrum::Filter;
+use crate::spectrum::{Filter, Padding};
 use clap::{ArgAction, Args};
 use serde::de::IgnoredAny;
 use serde::{Deserialize, Serialize};

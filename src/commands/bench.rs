@@ -1,7 +1,7 @@
 //! `fbp bench`: checks and times every kernel of a profile on a device.
 
 use super::errors::{CommandCheckError, CommandFlagError, CommandNumberError, CommandOutputError};
-use crate::check::{Reference, StepCheck, TestShape};
+use crate::check::{StepCheck, TestShape};
 use crate::cli::{BenchArgs, KernelSelectionArgs};
 use crate::device::{self, DeviceSelector, FoundDevice, ProgramStore, Session};
 use crate::error::{Error, Result};
@@ -15,6 +15,7 @@ use crate::measure::{
     time_iterations,
 };
 use crate::profile::{Choice, Profile, ProfileStore, Throughput};
+use crate::reference::Reference;
 use crate::report::{ProgressKind, Reporter};
 use crate::visible::Shown;
 

@@ -5,14 +5,14 @@ use crate::error::{Error, Result};
 use crate::facts::DeviceFacts;
 use crate::files::{InputSet, OutputFile, OutputKind, SOFTWARE};
 use crate::kernel::{
-    KernelSource, KernelSpec, Padding, Problem, RowFilter, RowFilterMethod, SMALLEST_CONSTANT_BUFFER,
-    SUB_GROUP_SHUFFLES, StepTarget, Texel, generate_filter, generate_probe, line_programs,
+    KernelSource, KernelSpec, Problem, RowFilter, RowFilterMethod, SMALLEST_CONSTANT_BUFFER, SUB_GROUP_SHUFFLES,
+    StepTarget, Texel, generate_filter, generate_probe, line_programs,
 };
 use crate::measure::Protocol;
 use crate::operations::{self, ProgramTarget};
 use crate::profile::{Profile, ProfileStore};
 use crate::recipe::{parse_algorithm, parse_slices};
-use crate::spectrum::padded_length;
+use crate::spectrum::{Padding, padded_length};
 use crate::visible::Shown;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;

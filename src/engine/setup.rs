@@ -1,12 +1,12 @@
 //! What an engine is made from.
 
-use crate::fft::RowForm;
 use crate::geometry::{Cut, Geometry};
-use crate::kernel::{KernelSpec, Padding, RowFilter};
+use crate::host_filter::RowForm;
+use crate::kernel::{KernelSpec, RowFilter};
 use crate::least_squares::LeastSquares;
 use crate::plan::{LaminoPlan, Plan, SolverMemory};
 use crate::recipe::{Recipe, RowFilterRecipe};
-use crate::spectrum::{Filter, scaled_spectrum};
+use crate::spectrum::{Filter, Padding, scaled_spectrum};
 use std::borrow::Cow;
 
 /// What can be different for each slice of a pass.

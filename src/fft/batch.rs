@@ -3,7 +3,8 @@
 use super::layout::{RowStageForm, row_layout};
 use crate::device::{BufferLayout, Session};
 use crate::geometry::Offset;
-use crate::kernel::{KernelSpec, Padding, RowFilter};
+use crate::kernel::{KernelSpec, RowFilter};
+use crate::spectrum::Padding;
 use opencl3::memory::Buffer;
 use std::ops::Range;
 

@@ -11,7 +11,7 @@ mod transform;
 
 pub use batch::{FilterSetup, RowBatch};
 pub use clfft::{ClFftRows, image_transform, tear_down};
-pub use host::{HostFilter, HostRows, RowForm};
+pub use host::HostRows;
 pub use layout::{RowStageForm, row_layout};
 pub use rows::{Filtered, RowStage};
 pub use transform::RowTransform;

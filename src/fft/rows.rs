@@ -2,11 +2,12 @@
 
 use super::errors::WrongFilterError;
 use super::spectra::{Factors, SpectraStage};
-use super::{FilterSetup, HostFilter, RowBatch, RowForm, RowTransform};
+use super::{FilterSetup, RowBatch, RowTransform};
 use crate::device::{Launch, Session, SinogramStore, sinogram_bytes};
 use crate::error::{Error, Result};
 use crate::fft;
 use crate::geometry::Offset;
+use crate::host_filter::{HostFilter, RowForm};
 use crate::kernel::{ROW_GROUP, RowFilter, RowFilterMethod, Storage, TILE, Texel, generate_filter};
 use crate::spectrum::turns;
 use opencl3::event::Event;

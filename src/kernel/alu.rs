@@ -1,7 +1,7 @@
 //! Arithmetic units and local memory (paper, section 6), with one or several samples per bin.
 
 use super::errors::KernelRuleError;
-use super::family::{Family, Reads, rule};
+use super::family::{Family, rule};
 use super::files::{ClFile, EXCHANGE, ROUND, cl_file};
 use super::form::KernelForm;
 use super::load::row_start;
@@ -10,6 +10,7 @@ use super::{
     Common, Defines, Exchange, Interpolation, LaunchShape, Load, Mode, Parameter, Positions, Sampler, Storage, Texel,
 };
 use crate::error::Result;
+use crate::reference::Reads;
 use serde::{Deserialize, Serialize};
 use strum::VariantNames;
 

@@ -6,30 +6,9 @@ use super::form::{KernelForm, Matrix};
 use super::{Algorithm, Common, Defines, Hardware, Interpolation, LaunchShape, Load, Mode, Sampler, Texel};
 use crate::error::Result;
 use crate::facts::{DeviceFacts, DeviceKind};
+use crate::reference::Reads;
 use std::fmt::Debug;
 use std::ops::RangeInclusive;
-
-/// The interpolation of the value at a position on the detector by a kernel.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Reads {
-    /// Linear interpolation between two bins.
-    Linear,
-    /// The nearest of this many values per bin, which are interpolated linearly between bins.
-    Nearest(u32),
-    /// The trigonometric polynomial through the values of the padded row.
-    Exact,
-}
-
-impl Reads {
-    /// Returns the rule of an interpolation.
-    pub fn of(interpolation: Interpolation) -> Reads {
-        match interpolation {
-            Interpolation::Linear => Reads::Linear,
-            Interpolation::Nearest => Reads::Nearest(1),
-            Interpolation::Exact => Reads::Exact,
-        }
-    }
-}
 
 /// A family of back-projection kernels, implemented by its parameters.
 pub trait Family: Debug {
@@ -116,7 +95,7 @@ pub trait Family: Debug {
     /// Returns the rule by which values are interpolated. A family whose rule differs from that of the interpolation is
     /// only used on request.
     fn reads(&self, interpolation: Interpolation) -> Reads {
-        Reads::of(interpolation)
+        interpolation.reads()
     }
 
     /// Reports whether positions are counted from bin 0 in `f32`, which loses precision on wide detectors.

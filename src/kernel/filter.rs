@@ -5,7 +5,6 @@ use crate::facts::DeviceFacts;
 use crate::spectrum::padded_length;
 use serde::{Deserialize, Serialize};
 use std::fmt;
-use strum::{Display, EnumString, IntoStaticStr, VariantArray};
 
 /// The means by which rows of the sinogram are filtered.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -38,23 +37,6 @@ pub enum ImageFilterBackend {
 pub struct Fft {
     pub rows: RowFilterBackend,
     pub images: ImageFilterBackend,
-}
-
-/// The extension of a row beyond the detector before the filter, as `--padding` takes it. The kernels get the index in
-/// this list.
-#[derive(
-    Clone, Copy, Debug, PartialEq, Eq, Default, Display, EnumString, IntoStaticStr, VariantArray, Serialize, Deserialize,
-)]
-#[serde(rename_all = "kebab-case")]
-#[strum(serialize_all = "kebab-case")]
-pub enum Padding {
-    /// Zeros.
-    Zero,
-    /// The row's first and last value (default, as in nabu and tofu).
-    #[default]
-    Edge,
-    /// The row mirrored at its ends (end values repeated), alternately at one and the other.
-    Mirror,
 }
 
 /// Work-group size of the kernels that work along a row.

@@ -6,11 +6,10 @@ use super::files::{
 };
 use super::source::assemble;
 use super::{
-    Defines, KernelSource, KernelSpec, LaunchShape, Padding, ROW_GROUP, RowFilter, RowFilterMethod, Storage, TILE,
-    Texel,
+    Defines, KernelSource, KernelSpec, LaunchShape, ROW_GROUP, RowFilter, RowFilterMethod, Storage, TILE, Texel,
 };
 use crate::error::{Error, Result};
-use crate::spectrum::stored_of;
+use crate::spectrum::{Padding, stored_of};
 
 /// Source of the filter's kernels for the layout that `spec` reads.
 pub fn generate_filter(spec: &KernelSpec, padding: Padding, filter: RowFilter) -> Result<KernelSource> {

@@ -1,7 +1,7 @@
 //! The family of gridding.
 
 use super::errors::KernelRuleError;
-use super::family::{Family, Reads, rule};
+use super::family::{Family, rule};
 use super::files::{
     BUTTERFLIES, ClFile, FILTER_SPECTRA, FILTER_SPECTRA_VECTOR, GRID_LINES, LINES_VECTOR, MEMORY_HINTS, PAD_ROWS,
     PADDING, PHASE, TRANSFORM_LINE, TRANSFORM_ROW, cl_file,
@@ -12,6 +12,7 @@ use super::gridding::{GridItems, Gridding, SAMPLES};
 use super::{Algorithm, Common, Defines, Hardware, Interpolation, LaunchShape, Load, Mode, Sampler, Storage, Texel};
 use crate::error::Result;
 use crate::facts::DeviceFacts;
+use crate::reference::Reads;
 use std::ops::RangeInclusive;
 
 /// Pixels in x and y that a band of a slice is a multiple of, where memory does not hold a slice.

@@ -2,7 +2,8 @@
 
 use super::errors::KernelRuleError;
 use super::parameter::alternatives;
-use super::{Algorithm, Common, Interpolation, Mode, Parameters, Reads, Sampler, Storage};
+use super::{Algorithm, Common, Interpolation, Mode, Parameters, Sampler, Storage};
+use crate::reference::Reads;
 use toml::Table;
 
 impl Parameters {
@@ -35,7 +36,7 @@ impl Parameters {
     /// Reports whether values are interpolated by the rule of the interpolation; other kernels are only used on
     /// request.
     pub fn keeps_rule(&self, interpolation: Interpolation) -> bool {
-        self.reads(interpolation) == Reads::of(interpolation)
+        self.reads(interpolation) == interpolation.reads()
     }
 
     /// Slices per pass that are tried first.

@@ -5,11 +5,12 @@ use super::files::{COMMON, ClFile};
 use super::form::{Bound, KernelForm, Matrix, Shuffle, has_own_compiler};
 use super::source::assemble;
 use super::{
-    Build, Constants, Defines, Interpolation, KernelSource, KernelTarget, Load, Mode, Parameters, Positions, Reads,
+    Build, Constants, Defines, Interpolation, KernelSource, KernelTarget, Load, Mode, Parameters, Positions,
     SLICE_MODES, Sampler, Storage, Texel,
 };
 use crate::error::Result;
 use crate::facts::DeviceFacts;
+use crate::reference::Reads;
 
 /// A kernel for one interpolation, mode and number of slices, independent of the device.
 #[derive(Clone, Debug, PartialEq)]

@@ -1,6 +1,7 @@
 //! Values of flags and profile keys, each declared once as the variant of an enum.
 
 use crate::error::{Error, messages};
+use crate::reference::Reads;
 use serde::{Deserialize, Serialize};
 use std::fmt::Display;
 use strum::{EnumString, IntoStaticStr, VariantArray, VariantNames};
@@ -98,6 +99,15 @@ pub enum Interpolation {
 impl Interpolation {
     /// Every interpolation, in the order that messages list them.
     pub const ALL: &'static [Interpolation] = Interpolation::VARIANTS;
+
+    /// Returns by which rule rows are read.
+    pub fn reads(self) -> Reads {
+        match self {
+            Interpolation::Linear => Reads::Linear,
+            Interpolation::Nearest => Reads::Nearest(1),
+            Interpolation::Exact => Reads::Exact,
+        }
+    }
 }
 
 impl Word for Interpolation {

@@ -90,7 +90,6 @@ impl Identity {
 mod tests {
     use super::*;
     use crate::geometry::{AngleWeights, Roi};
-    use crate::kernel::Padding;
     use crate::kernel::{Algorithm, Interpolation, Mode};
     use crate::least_squares::{Iterations, LeastSquares, ProjectionWeights, SliceMethod};
     use crate::recipe::{
@@ -99,7 +98,7 @@ mod tests {
     };
     use crate::sink::{Compression, Dtype, OmeZarr};
     use crate::source::{CurrentSource, Datasets, FieldMode, InputKind};
-    use crate::spectrum::Filter;
+    use crate::spectrum::{Filter, Padding};
     use crate::steps::{
         Air, BeamHardening, BeyondDetector, Distortion, DistortionForm, DoubleFlat, EigenFlats, FieldCorrection,
         Logarithm, Outliers, Paganin, Steps, Stripes, Tilt, Unsharp,

@@ -4,7 +4,7 @@ use super::form::LevelKernels;
 use crate::device::{BackProjector, Session, SinogramStore, grid_values};
 use crate::error::Result;
 use crate::fft::{FilterSetup, RowBatch, RowStage};
-use crate::kernel::Padding;
+use crate::spectrum::Padding;
 use opencl3::memory::Buffer;
 use std::f64::consts::PI;
 

@@ -2,12 +2,12 @@
 
 use super::errors::{DistortionError, StepFlagError};
 use super::optics::{Optics, UnseenPixels};
-use super::resampling::{ImageRows, PlaceTable};
 use super::{Band, Counts, Data, Ready, RowStep, RowSteps, Step, StepFlags, Tilt, check_projections};
 use crate::error::{Error, Result};
 use crate::memory;
 use crate::operations::RowCorrection;
 use crate::remark::Remark;
+use crate::resampling::{ImageRows, PlaceTable};
 use crate::source::{DistortionMap, Stacks, distortion_files};
 use crate::units::human;
 use serde::{Deserialize, Serialize};

@@ -1,7 +1,7 @@
 //! The optics of the detector: where it saw the pixels of projections.
 
-use super::resampling::PlaceTable;
 use crate::remark::Remark;
+use crate::resampling::PlaceTable;
 use rayon::prelude::*;
 use std::sync::Arc;
 

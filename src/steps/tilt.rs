@@ -2,12 +2,12 @@
 
 use super::errors::StepFlagError;
 use super::optics::Optics;
-use super::resampling::{ImageRows, Neighbours, REACH};
 use super::{Band, Counts, Data, Ready, RowStep, RowSteps, Step, StepFlags, check_projections};
 use crate::cli::StepArgs;
 use crate::error::Result;
 use crate::geometry::default_axis;
 use crate::operations::{RotationForm, RowCorrection};
+use crate::resampling::{ImageRows, Neighbours, REACH};
 use serde::{Deserialize, Serialize};
 use std::ops::Range;
 

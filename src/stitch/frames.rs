@@ -3,8 +3,9 @@
 use crate::error::Result;
 use crate::recipe::Join;
 use crate::remark::Remark;
+use crate::resampling::cubic;
 use crate::source::{Frames, SampleType, Stacks};
-use crate::steps::{Band, Counts, Preparation, cubic, widened};
+use crate::steps::{Band, Counts, Preparation, widened};
 use std::f64::consts::PI;
 use std::fmt;
 use std::ops::Range;

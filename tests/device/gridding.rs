@@ -4,11 +4,11 @@ use crate::kernels::setup::{device, is_selected, plain, reconstruct, reconstruct
 use crate::support::cli::{Lab, Pages, SMALL, farthest};
 use crate::support::skip::real_scans;
 use fbp::geometry::{AngleWeights, ExtendedField, Roi, weights};
-use fbp::kernel::{Bound, GridItems, Gridding, Interpolation, Mode, Offer, Padding, RowFilter, RowFilterMethod};
+use fbp::kernel::{Bound, GridItems, Gridding, Interpolation, Mode, Offer, RowFilter, RowFilterMethod};
 use fbp::phantom::{Kind, Phantom};
 use fbp::profile::ProfileStore;
 use fbp::source::Stack;
-use fbp::spectrum::Filter;
+use fbp::spectrum::{Filter, Padding};
 use fbp_reference::{Pad, Scan, exact_pixels, noise, padded, relative_rms};
 use std::f64::consts::PI;
 

@@ -7,8 +7,8 @@ use fbp::operations::{
     BlockCorrector, BlockPlace, BlockShape, DetectorBatch, ImageFilterForm, ImageSteps, LineIntegrals, ProjectionState,
     RotationForm, RowBlocks, RowCorrection, RowCounts, RowOperation, SampleOrder,
 };
+use fbp::resampling::PlaceTable;
 use fbp::source::{StoredRows, StoredSamples};
-use fbp::steps::PlaceTable;
 use fbp_reference::fourier;
 use opencl3::memory::{Buffer, CL_MEM_READ_WRITE};
 use rand::{Rng, SeedableRng};

@@ -5,12 +5,12 @@
 
 use fbp::facts::DeviceFacts;
 use fbp::kernel::{
-    Algorithm, Declared, ImageFilterBackend, KernelSource, KernelSpec, Mode, Padding, Parameter, Parameters, Problem,
-    RowFilter, RowFilterMethod, StepBackends, StepSizes, StepTarget, Texel, generate_filter, generate_probe,
-    line_programs,
+    Algorithm, Declared, ImageFilterBackend, KernelSource, KernelSpec, Mode, Parameter, Parameters, Problem, RowFilter,
+    RowFilterMethod, StepBackends, StepSizes, StepTarget, Texel, generate_filter, generate_probe, line_programs,
 };
 use fbp::operations::{self, ProgramTarget, files};
 use fbp::profile::ProfileStore;
+use fbp::spectrum::Padding;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::Path;

@@ -7,8 +7,9 @@ pub mod samples;
 pub mod skip;
 pub mod xrm;
 
-use fbp::kernel::{KernelSpec, Reads};
+use fbp::kernel::KernelSpec;
 use fbp::margins::TIE;
+use fbp::reference::Reads;
 use fbp_reference::Read;
 use std::collections::BTreeMap;
 use std::fs;

@@ -6,7 +6,6 @@ mod steps;
 mod tuner;
 
 use super::bench::{offer_filter, protocol, resident};
-use crate::check::Reference;
 use crate::cli::TuneArgs;
 use crate::device::{self, DeviceSelector, FoundDevice};
 use crate::error::{Error, Result};
@@ -21,6 +20,7 @@ use crate::measure::{
 };
 use crate::profile::{Choice, Profile, ProfileStore, TUNED, tuned_directory};
 use crate::recipe::parse_time;
+use crate::reference::Reference;
 use crate::report::{ProgressKind, Reporter};
 use crate::visible::Shown;
 use errors::{FailedTuneError, StoppedTuneError, TuneCommandError, TunedProfileOutputError};

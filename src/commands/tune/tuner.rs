@@ -3,7 +3,6 @@
 use super::super::bench::resident;
 use super::errors::TuneDeviceError;
 use super::problem::{problem, rows_of, slice_modes};
-use crate::check::Reference;
 use crate::device::{FoundDevice, Session};
 use crate::error::{BoxedError, Error, Result};
 use crate::fault;
@@ -16,6 +15,7 @@ use crate::measure::{
     three_digits,
 };
 use crate::profile::Profile;
+use crate::reference::Reference;
 use crate::report::Reporter;
 use serde::Serialize;
 use std::collections::{BTreeMap, HashSet};

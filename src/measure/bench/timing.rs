@@ -2,11 +2,13 @@
 
 use super::super::protocol::Protocol;
 use super::steady::{Patience, SteadyTime, steady_time, unix_seconds};
-use crate::check::{Checked, Checker, Loaded, Reference};
+use crate::check::{Checked, Checker, Loaded};
 use crate::device::{Resources, Session};
 use crate::error::Result;
 use crate::fft::RowBatch;
-use crate::kernel::{KernelSpec, Offer, Padding, RowFilter, Texel, generate_filter};
+use crate::kernel::{KernelSpec, Offer, RowFilter, Texel, generate_filter};
+use crate::reference::Reference;
+use crate::spectrum::Padding;
 use opencl3::event::Event;
 use std::time::Instant;
 

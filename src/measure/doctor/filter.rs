@@ -3,8 +3,8 @@
 use crate::device::Session;
 use crate::error::Result;
 use crate::fft::{FilterSetup, RowStage};
-use crate::kernel::{KernelSpec, Padding, RowFilter};
-use crate::spectrum::{Filter, scaled_spectrum};
+use crate::kernel::{KernelSpec, RowFilter};
+use crate::spectrum::{Filter, Padding, scaled_spectrum};
 
 /// Filters noise as `rows` says and compares it with the host's filter. Returns a note if rows are filtered in another
 /// way on this device.

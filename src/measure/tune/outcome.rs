@@ -2,8 +2,9 @@
 
 use super::super::text::{markdown, scientific, three_digits};
 use super::space::{changes, describe_changes};
-use crate::kernel::{KernelSpec, Mode, Offer, Reads};
+use crate::kernel::{KernelSpec, Mode, Offer};
 use crate::margins::{margin, tie};
+use crate::reference::Reads;
 
 /// Returns the reason why a kernel must not replace the shipped one, if there is one: every mode keeps its
 /// interpolation rule, and `precise` its margins.

@@ -3,8 +3,8 @@
 use super::setup::{RowTransform, device, plain, reconstruct_cut, reconstruct_with, spec, standard};
 use fbp::geometry::{Cut, Roi};
 use fbp::kernel::{Interpolation, Sampler, Storage};
-use fbp::kernel::{Padding, RowFilter, RowFilterMethod};
-use fbp::spectrum::Filter;
+use fbp::kernel::{RowFilter, RowFilterMethod};
+use fbp::spectrum::{Filter, Padding};
 use fbp_reference::{Pad, Read, Scan, back_project, filter, noise, padded, relative_rms};
 
 #[test]

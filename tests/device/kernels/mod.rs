@@ -8,15 +8,15 @@ mod slices;
 mod variants;
 
 use crate::support::read_of;
-use fbp::check::Reference;
 use fbp::device::{FoundDevice, Session};
 use fbp::geometry::{AngleWeights, Cut, Roi, weights};
 use fbp::kernel::{Algorithm, Alu, Interpolation, Mode, Offer, Parameters, Positions, Sampler, Standard, Storage};
-use fbp::kernel::{Fft, KernelSpec, Padding, RowFilter, Texel};
+use fbp::kernel::{Fft, KernelSpec, RowFilter, Texel};
 use fbp::margins::margin;
 use fbp::measure::{Bench, Protocol, TimingOptions};
 use fbp::profile::{Profile, ProfileStore};
-use fbp::spectrum::Filter;
+use fbp::reference::Reference;
+use fbp::spectrum::{Filter, Padding};
 use fbp_reference::{Pad, Scan, noise, relative_rms, slice_of};
 use setup::{RowTransform, device, given_options, is_selected, plain, reconstruct, reconstruct_cut, spec, standard};
 use std::collections::BTreeSet;

@@ -6,9 +6,9 @@ use fbp::facts::DeviceKind;
 use fbp::fft::HostRows;
 use fbp::geometry::{Cut, Geometry, Roi};
 use fbp::kernel::{Common, Interpolation, Mode, Offer, Parameters, Sampler, Standard, Storage, Tensor};
-use fbp::kernel::{Fft, KernelSpec, Padding, Problem, RowFilter, RowFilterMethod, Texel};
+use fbp::kernel::{Fft, KernelSpec, Problem, RowFilter, RowFilterMethod, Texel};
 use fbp::profile::{Profile, ProfileStore};
-use fbp::spectrum::Filter;
+use fbp::spectrum::{Filter, Padding};
 use fbp_reference::Scan;
 use std::cell::RefCell;
 

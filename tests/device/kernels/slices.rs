@@ -3,10 +3,9 @@
 use super::no_crops;
 use super::setup::{device, plain, reconstruct, sixteen, spec, standard, tensor};
 use fbp::geometry::Roi;
-use fbp::kernel::Padding;
 use fbp::kernel::{Alu, Balance, Hybrid, Interpolation, Offer, Parameters, Sampler, Storage, Vector};
 use fbp::phantom::{Kind, Phantom};
-use fbp::spectrum::Filter;
+use fbp::spectrum::{Filter, Padding};
 use fbp_reference::{Pad, Read, Scan, back_project, filter, noise, padded, relative_rms};
 
 #[test]

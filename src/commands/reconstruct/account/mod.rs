@@ -5,13 +5,13 @@ use super::record::{Facts, RecordFile, ScanRecord};
 use crate::cli::ReconstructArgs;
 use crate::engine::FieldCounts;
 use crate::geometry::AngleWeights;
-use crate::kernel::{Interpolation, Mode, Padding};
+use crate::kernel::{Interpolation, Mode};
 use crate::least_squares::{LeastSquares, ProjectionWeights, SliceMethod};
 use crate::numbers::{brief, significant};
 use crate::recipe::{Recipe, Scaling};
 use crate::sink::Dtype;
 use crate::source::{FieldMode, RawVolume, absolute_spec, list_file};
-use crate::spectrum::Filter;
+use crate::spectrum::{Filter, Padding};
 use crate::steps::{Air, EigenFlats, Stripes};
 use std::path::{Component, Path};
 

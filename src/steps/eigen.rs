@@ -1,29 +1,24 @@
 //! Flat fields that change during a scan: the mean of the flats with weights of their principal components in every
 //! projection.
 
-mod blocks;
-mod components;
-mod symmetric;
-mod variation;
-
 use super::air_pixels::Air;
 use super::errors::{FieldError, StepFlagError};
 use super::transmissions::progress;
 use super::{Band, Counts, Data, RowSteps, widened};
 use crate::error::{Error, Result};
+use crate::flat_fields::blocks::PixelBlocks;
+use crate::flat_fields::components::{Deviations, FoundComponents};
+use crate::flat_fields::variation::{AirBeam, BeamResolutions, mean_at};
 use crate::memory;
 use crate::remark::Remark;
 use crate::source::Stack;
 use crate::units::human;
-use blocks::PixelBlocks;
-use components::{Deviations, FoundComponents};
 use multiversion::multiversion;
 use rayon::prelude::*;
 use serde_with::{DeserializeFromStr, SerializeDisplay};
 use std::fmt;
 use std::ops::Range;
 use std::str::FromStr;
-use variation::{AirBeam, BeamResolutions, mean_at};
 
 /// The word for as many components as are more than noise.
 const AUTO: &str = "auto";

@@ -1,12 +1,22 @@
 //! Reference for kernels: known noise, and its back projection in `f64` at some pixels.
 
 use crate::geometry::{Geometry, Roi, cos_sin_degrees, slice_centre};
-use crate::kernel::{Padding, Reads};
-use crate::spectrum::padded_length;
+use crate::spectrum::{Padding, padded_length};
 use host_fft::{Complex, Real};
 use rayon::prelude::*;
 use std::collections::BTreeSet;
 use std::f64::consts::TAU;
+
+/// The interpolation of the value at a position on the detector by a kernel.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Reads {
+    /// Linear interpolation between two bins.
+    Linear,
+    /// The nearest of this many values per bin, which are interpolated linearly between bins.
+    Nearest(u32),
+    /// The trigonometric polynomial through the values of the padded row.
+    Exact,
+}
 
 /// The expected value of a pixel.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -278,7 +288,8 @@ fn scramble(index: u64) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::margins::TIE;
+
+    const TIE: f64 = 1e-4;
 
     fn value(h: f64, reads: Reads) -> f64 {
         read(&[1.0, 3.0, -1.0], h, reads, TIE).value
