@@ -11,6 +11,7 @@ import re
 import subprocess
 import sys
 import tempfile
+import threading
 from collections import namedtuple
 
 HERE = pathlib.Path(__file__).resolve().parent
@@ -96,15 +97,32 @@ def options_of(kernel, target):
                  and (target.compile is nvidia or not option.startswith("-cl-nv-")))
 
 
-def preprocessed(text):
+def preprocessed(text, version):
     """What the compiler gets to see: many kernels differ in comments, and in defines that nothing asks for."""
+    known = place_of("cl", version, text)
+    if known.exists():
+        return known.read_text()
     with tempfile.TemporaryDirectory() as directory:
         path = pathlib.Path(directory) / "kernel.cl"
         path.write_text(text)
         try:
-            return run(OLD_CLANG, "-target", SPIR, "-x", "cl", "-cl-no-stdinc", "-Wundef", "-Werror", "-E", "-P", path)
+            code = run(OLD_CLANG, "-target", SPIR, "-x", "cl", "-cl-no-stdinc", "-Wundef", "-Werror", "-E", "-P", path)
         except Failed as failed:
             sys.exit(f"{text.partition(chr(10))[0]} {failed}")
+    keep(known, code)
+    return code
+
+
+def place_of(kind, *content):
+    """Where a result is kept, by all that decides about it."""
+    return RESULTS / f"{hashlib.sha256(json.dumps(content).encode()).hexdigest()[:32]}.{kind}"
+
+
+def keep(path, text):
+    """Writes a file that appears complete."""
+    unfinished = path.with_suffix(f".{os.getpid()}-{threading.get_ident()}")
+    unfinished.write_text(text)
+    unfinished.rename(path)
 
 
 def asked_registers(kernel):
@@ -287,15 +305,12 @@ def compiled(kernel, code, name):
 
 def cached(kernel, code, name, version):
     """`compiled`, unless it was before; failures are tried again."""
-    content = json.dumps([version, name, options_of(kernel, TARGETS[name]), code])
-    path = RESULTS / f"{hashlib.sha256(content.encode()).hexdigest()[:32]}.json"
+    path = place_of("json", version, name, options_of(kernel, TARGETS[name]), code)
     if path.exists():
         return json.loads(path.read_text())
     result = compiled(kernel, code, name)
     if "failed" not in result:
-        unfinished = path.with_suffix(f".{os.getpid()}")
-        unfinished.write_text(json.dumps(result))
-        unfinished.rename(path)
+        keep(path, json.dumps(result))
     return result
 
 
