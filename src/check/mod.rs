@@ -4,14 +4,19 @@
 mod kernel;
 mod lamino;
 mod least_squares;
+mod on_images;
+mod on_rows;
+mod on_sinograms;
 mod slices;
+mod step_check;
 mod steps;
 mod sums;
 mod values;
 
 pub use kernel::{Checked, Checker, KernelTest};
 pub use lamino::LaminoTest;
-pub use steps::{DeviceSteps, StepCheck, StepError, TestShape};
+pub use step_check::{StepCheck, StepError, TestShape};
+pub use steps::{DeviceSteps, all_step_checks};
 
 pub(crate) use kernel::Loaded;
 pub(crate) use values::noise;

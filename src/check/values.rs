@@ -1,4 +1,11 @@
-//! Values for tests, and how far they are from others.
+//! Values for tests, the size of the detector that has them, and how far they are from others.
+
+/// Number of bins: odd, and more than a work-group has items.
+pub(super) const BINS: usize = 141;
+/// Number of projections.
+pub(super) const PROJECTIONS: usize = 83;
+/// Number of rows of the detector.
+pub(super) const ROWS: usize = 9;
 
 /// Returns a value from 0 to 1 for a number: noise that is the same everywhere.
 pub(crate) fn noise(number: usize) -> f64 {

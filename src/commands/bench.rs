@@ -89,7 +89,7 @@ fn iterations(args: &BenchArgs, method: &str, selector: &DeviceSelector) -> Resu
     let found = &device::find_one(selector)?;
     let choice = ProfileStore::load()?.for_device(args.profile.first().map(String::as_str), &found.facts)?;
     let session = Session::open(found)?.with_step_sizes(choice.profile.step_sizes.clone());
-    let check = StepCheck::LeastSquares;
+    let check = StepCheck::least_squares();
     let lacking = || CommandFlagError::NoSolver { device: found.facts.name.clone(), size };
     if check.lacks(&found.facts).is_some() {
         return Err(lacking().into());

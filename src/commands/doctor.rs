@@ -2,7 +2,7 @@
 
 use super::bench::{candidates, choices, measure};
 use crate::cache::{StoredVerdict, Verdicts};
-use crate::check::{StepCheck, TestShape};
+use crate::check::{TestShape, all_step_checks};
 use crate::cli::DoctorArgs;
 use crate::device::{self, DeviceSelector, FoundDevice, PROGRAMS, ProgramStore, Session};
 use crate::error::{Error, Result};
@@ -122,8 +122,8 @@ fn lengths(session: &mut Session, choices: &[Choice], bins: &[usize], reporter: 
 /// to the host if one is wrong, so a wrong step counts as avoided.
 fn steps(session: &mut Session, choices: &[Choice], reporter: &Reporter) -> Result<Vec<Finding>> {
     let mut findings = Vec::new();
-    for check in StepCheck::all() {
-        let name = check.name();
+    for check in all_step_checks() {
+        let name = check.name().to_owned();
         let host = choices.iter().all(|choice| check.backend(choice.profile.steps) == StepBackend::Host);
         let by_host = host.then(|| "the profile assigns it to the host".to_owned());
         if let Some(lack) = check.lacks(&session.facts) {

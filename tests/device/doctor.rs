@@ -3,8 +3,9 @@
 //! `FBP_TEST_FAULT` makes kernels wrong whose names have one of its words.
 
 use crate::support::cli::{Lab, Pages, SMALL, assert_no_panic, farthest, text};
-use fbp::check::{StepCheck, TestShape};
+use fbp::check::{StepCheck, TestShape, all_step_checks};
 use fbp::device::{Session, enumerate};
+use fbp::kernel::{StepBackend, StepBackends};
 use fbp::operations::RowBlocks;
 use serde_json::Value;
 use std::fs;
@@ -51,19 +52,17 @@ fn steps_are_right_with_the_sizes_of_a_run() {
         let found = check.run(&session, shape).unwrap();
         assert!(found.right(), "{shape:?}: {found:?}");
     };
-    for check in StepCheck::all() {
-        match check {
-            StepCheck::Stripes(_) => {
-                for projections in [1, 2, 361, 2048, 8200] {
-                    tried(&check, TestShape { projections, ..TestShape::default() });
-                }
+    let of = |check: &StepCheck, backends| check.backend(backends) == StepBackend::Device;
+    for check in all_step_checks() {
+        if of(&check, StepBackends { sinograms: StepBackend::Device, ..StepBackends::HOST }) {
+            for projections in [1, 2, 361, 2048, 8200] {
+                tried(&check, TestShape { projections, ..TestShape::default() });
             }
-            StepCheck::Distortion | StepCheck::Tilt(_) | StepCheck::Phase(_) => {
-                let (rotation_halo, mapped) = (7, check == StepCheck::Distortion);
-                let around = RowBlocks { rows: 40, rotation_halo, mapped, filter_halo: 30, images: Some([1024, 128]) };
-                tried(&check, TestShape { images: Some((600, around)), ..TestShape::default() });
-            }
-            _ => {}
+        }
+        if of(&check, StepBackends { images: StepBackend::Device, ..StepBackends::HOST }) {
+            let mapped = check.name() == "distortion";
+            let around = RowBlocks { rows: 40, rotation_halo: 7, mapped, filter_halo: 30, images: Some([1024, 128]) };
+            tried(&check, TestShape { images: Some((600, around)), ..TestShape::default() });
         }
     }
 }
