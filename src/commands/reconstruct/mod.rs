@@ -35,7 +35,8 @@ use crate::picture::{Panel, write_preview};
 use crate::plan::Scan;
 use crate::recipe::{Center, Division, Identity, Scaling, merge, run_file};
 use crate::report::{Reporter, StageClock, results};
-use crate::sink::{AllowedContents, Encoding, PageContent, SOFTWARE, SliceStorage, SliceWriter, Target};
+use crate::resolution::Resolution;
+use crate::sink::{AllowedContents, Encoding, OutputLock, PageContent, SOFTWARE, SliceStorage, SliceWriter, Target};
 use crate::steps::Counts;
 use crate::units::Interval;
 use crate::visible::Shown;
@@ -219,9 +220,43 @@ fn print_plans(job: &Job, source: &Source, reporter: &Reporter) -> Result<()> {
     Ok(())
 }
 
-impl Reconstruction<'_> {
+/// A run whose output, devices and record are there.
+struct ReadyRun<'a> {
+    files: SideFiles,
+    resolution: Option<Resolution>,
+    devices: Vec<ReadyDevice>,
+    finish: Finish,
+    key: String,
+    record: Record<'a>,
+    overview: Option<Overview>,
+    /// Slices that an earlier run has written.
+    kept: Vec<usize>,
+    /// Counts of replaced values.
+    counts: Counts,
+    /// Keeps other jobs from the output, to the end.
+    _lock: OutputLock<'a>,
+}
+
+impl<'a> Reconstruction<'a> {
+    /// Runs the job to the end: its slices, and what is said and written about them.
     fn run(self, axis: Axis, start: Instant) -> Result<()> {
-        let Reconstruction { job, source, target, reporter, cancelled, .. } = self;
+        let (mut ready, writer) = self.prepare(&axis)?;
+        match self.compute_missing(&mut ready, writer) {
+            Ok(done) => self.finish(ready, axis, done, start),
+            Err(error) => {
+                let repairs = self.source.preparation.repairs(&ready.counts);
+                let doubts = [self.reporter.doubts(), summary::doubts_about(self.job, &repairs)].concat();
+                // the first error says more than a record that cannot be written
+                let _ =
+                    ready.record.fail(&error, ready.kept.len(), start.elapsed().as_secs_f64(), repairs.clamped, doubts);
+                Err(error)
+            }
+        }
+    }
+
+    /// Makes the output, prepares the devices, and begins the record.
+    fn prepare(self, axis: &Axis) -> Result<(ReadyRun<'a>, SliceWriter)> {
+        let Reconstruction { job, source, target, reporter, .. } = self;
         let scan = &source.scan;
         // an output that cannot be written is detected before the devices are prepared
         let mut lock = lock_output(job, target, reporter)?;
@@ -235,39 +270,44 @@ impl Reconstruction<'_> {
         let identity = identity(job, source, &devices);
         let (writer, identity) = self.with_range(writer, identity, &mut devices[0], &finish)?;
         let key = identity.key();
-        let mut writer = writer
+        let writer = writer
             .stamped(stamp(job, source, &key))
             .of_scan(metadata(job, source))
             .shared(&scan.run_slices)
             .with_run_file(record::run_file_of(self.flags, job, scan.center)?);
-        let record = Record::begin(self, &devices, &mut lock, &identity, &axis)?;
-        let wanted = Wanted::by(job);
-        let overview = Overview::new(wanted, scan.slices.clone(), scan.geometry.roi, &finish);
-        let (mut kept, mut counts) = (Vec::new(), Counts::default());
-        let outcome = (|| {
-            if job.execution.existing == Existing::Resume {
-                kept = resume::kept(job, scan, target, &writer, &key, reporter, cancelled)?;
-                writer.keep(&kept);
-                if let Some(overview) = &overview {
-                    overview.add_kept(&kept, target, &scan.run_slices, writer.encoding(), cancelled)?;
-                }
+        let record = Record::begin(self, &devices, &mut lock, &identity, axis)?;
+        let overview = Overview::new(Wanted::by(job), scan.slices.clone(), scan.geometry.roi, &finish);
+        let (kept, counts) = (Vec::new(), Counts::default());
+        let ready = ReadyRun { _lock: lock, files, resolution, devices, finish, key, record, overview, kept, counts };
+        Ok((ready, writer))
+    }
+
+    /// Computes and writes the slices that are not there yet.
+    fn compute_missing(self, ready: &mut ReadyRun, mut writer: SliceWriter) -> Result<Done> {
+        let Reconstruction { job, source, target, reporter, cancelled, .. } = self;
+        let scan = &source.scan;
+        if job.execution.existing == Existing::Resume {
+            ready.kept = resume::kept(job, scan, target, &writer, &ready.key, reporter, cancelled)?;
+            writer.keep(&ready.kept);
+            if let Some(overview) = &ready.overview {
+                overview.add_kept(&ready.kept, target, &scan.run_slices, writer.encoding(), cancelled)?;
             }
-            let left: Vec<usize> =
-                scan.slices.iter().copied().filter(|slice| kept.binary_search(slice).is_err()).collect();
-            ahead::warn_if_long(job, source, &mut devices, left.len(), reporter)?;
-            self.compute(left, &mut devices, writer, &mut counts, &finish, overview.as_ref())
-        })();
-        let repairs = source.preparation.repairs(&counts);
+        }
+        let is_missing = |slice: &usize| ready.kept.binary_search(slice).is_err();
+        let missing: Vec<usize> = scan.slices.iter().copied().filter(is_missing).collect();
+        ahead::warn_if_long(job, source, &mut ready.devices, missing.len(), reporter)?;
+        self.compute(missing, ready, writer)
+    }
+
+    /// Says what was done, and writes the record and the files beside the slices.
+    ///
+    /// # Errors
+    /// Errors of writing, and [`Error::Input`](crate::error::Error::Input) for slices of no data, or with doubts that are refused.
+    fn finish(self, ready: ReadyRun, axis: Axis, done: Done, start: Instant) -> Result<()> {
+        let Reconstruction { job, source, target, reporter, .. } = self;
+        let ReadyRun { _lock, files, resolution, devices, key, record, overview, kept, counts, .. } = ready;
+        let scan = &source.scan;
         let seconds = start.elapsed().as_secs_f64();
-        let done = match outcome {
-            Ok(done) => done,
-            Err(error) => {
-                // the first error says more than a record that cannot be written
-                let doubts = [reporter.doubts(), summary::doubts_about(job, &repairs)].concat();
-                let _ = record.fail(&error, kept.len(), seconds, repairs.clamped, doubts);
-                return Err(error);
-            }
-        };
         let mut summary = Summary {
             job,
             devices: &devices,
@@ -279,7 +319,7 @@ impl Reconstruction<'_> {
             updates: scan.geometry.roi.pixels() as f64 * scan.geometry.projections() as f64,
             seconds,
             start: seconds - done.seconds,
-            repairs,
+            repairs: source.preparation.repairs(&counts),
             done: &done,
             resolution,
         };
@@ -360,18 +400,11 @@ impl Reconstruction<'_> {
     }
 
     /// Computes and writes slices.
-    fn compute(
-        self,
-        slices: Vec<usize>,
-        devices: &mut [ReadyDevice],
-        writer: SliceWriter,
-        counts: &mut Counts,
-        finish: &Finish,
-        overview: Option<&Overview>,
-    ) -> Result<Done> {
+    fn compute(self, slices: Vec<usize>, ready: &mut ReadyRun, writer: SliceWriter) -> Result<Done> {
         let Reconstruction { job, source, target, reporter, cancelled, .. } = self;
+        let ReadyRun { devices, counts, finish, overview, .. } = ready;
         let roi = source.scan.geometry.roi;
-        let observe = |slice: usize, seen: ObservedSlice| overview.into_iter().for_each(|o| o.add(slice, seen));
+        let observe = |slice: usize, seen: ObservedSlice| overview.iter().for_each(|o| o.add(slice, seen));
         let clock = StageClock::new(devices.len(), WRITERS);
         let run = Run {
             recipe: &job.recipe,
