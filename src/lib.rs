@@ -42,6 +42,7 @@ pub mod solver;
 pub mod source;
 pub mod steps;
 pub mod stitch;
+mod threads;
 
 pub use fbp_base::{
     center, compare, error, files, flat_fields, geometry, histogram, host_filter, layout, least_squares, numbers,

@@ -5,10 +5,10 @@ use super::errors::CommandOutputError;
 use super::repairs::{RepairCommand, RepairFlags, doubts};
 use crate::cli::{PreprocessArgs, ScanArgs, StepArgs, Text};
 use crate::device::DeviceList;
-use crate::engine::{PageDevice, pages, prepare};
+use crate::engine::{PageDevice, prepare};
 use crate::error::{Error, Result};
 use crate::execution::{Execution, Files};
-use crate::feed::{CorrectedRows, ScanRows, parts_of};
+use crate::feed::ScanRows;
 use crate::job::Job;
 use crate::numbers::brief;
 use crate::recipe::{CheckedCommand, Input, Recipe, SliceGrid, Span, check_conflicts, given, parse_size, steps};
@@ -18,7 +18,6 @@ use crate::sink::{AllowedContents, Dtype, Encoding, OutputLock, Pixels, SOFTWARE
 use crate::source::{FieldMode, LogUse, Stack, Stacks};
 use crate::steps::{Counts, Preparation, Scope};
 use crate::stitch;
-use rayon::prelude::*;
 use std::borrow::Cow;
 use std::ops::Range;
 use std::time::Instant;
@@ -130,8 +129,8 @@ impl CorrectedScan {
                 Ok((counts, 1e3 * start.elapsed().as_secs_f64(), format!("with {name}")))
             }
             None => {
-                let (counts, seconds) = correct_on_host(scan, job.execution.host_memory(), write)?;
-                Ok((counts, 1e3 * seconds, "on one thread".to_owned()))
+                let (counts, took) = scan.correct_pages(job.execution.host_memory(), write)?;
+                Ok((counts, 1e3 * took.as_secs_f64(), "on one thread".to_owned()))
             }
         }
     }
@@ -217,47 +216,4 @@ fn create_writer(
     let encoding = Encoding { dtype: Dtype::F32, range: None };
     let present = AllowedContents::new(args.overwrite, None);
     SliceWriter::create(target.clone(), width, height, encoding, indices, present, SOFTWARE)
-}
-
-/// Corrects pages with all threads, as many at once as half of the memory holds, and passes them on; what was replaced, and the
-/// seconds of all threads together.
-fn correct_on_host(
-    scan: ScanRows,
-    memory: u64,
-    write: impl Fn(Range<usize>, &[f32]) -> Result<()>,
-) -> Result<(Counts, f64)> {
-    let (pages, page_len) = (pages(&scan), scan.stack.height() * scan.stack.width());
-    let held = (memory / 2) as usize / (4 * page_len);
-    let at_once = rayon::current_num_threads().min(held).clamp(1, pages.len());
-    let mut chunk = vec![0f32; at_once * page_len];
-    let (mut counts, mut seconds) = (Counts::default(), 0.0);
-    for places in parts_of(pages.len(), at_once) {
-        let values = &mut chunk[..places.len() * page_len];
-        let correct = |(values, &page)| correct_page(&scan, page, values);
-        let corrected = values.par_chunks_mut(page_len).zip(&pages[places.clone()]).map(correct);
-        for (replaced, time) in corrected.collect::<Result<Vec<_>>>()? {
-            seconds += time;
-            counts += replaced;
-        }
-        write(places, values)?;
-    }
-    Ok((counts, seconds))
-}
-
-/// Reads and corrects a page, or of a projection the wanted rows; what was replaced, and the seconds without reading.
-fn correct_page(scan: &ScanRows, page: usize, values: &mut [f32]) -> Result<(Counts, f64)> {
-    if scan.sinograms {
-        let CorrectedRows { mut counts, took } = scan.correct_sinogram(page, values)?;
-        let start = Instant::now();
-        scan.preparation.sinogram(values, &mut counts);
-        return Ok((counts, (took + start.elapsed()).as_secs_f64()));
-    }
-    let (all, bins) = (0..scan.height(), scan.stack.width());
-    let counted = scan.counted(&all);
-    // steps on images give the same values whatever rows are wanted
-    let wanted = if scan.preparation.block().is_some() { all } else { counted.clone() };
-    let read = scan.read_for(&wanted);
-    let CorrectedRows { counts, took } =
-        scan.correct_projection(page, &wanted, &counted, &mut values[read.start * bins..read.end * bins])?;
-    Ok((counts, took.as_secs_f64()))
 }

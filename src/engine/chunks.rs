@@ -40,7 +40,7 @@ pub struct Engine {
     pub(super) outputs: Vec<SliceBuffers>,
     pub(super) shape: ChunkShape,
     /// Correction of rows, if the device corrects them.
-    pub(super) rows: Option<DeviceFeed>,
+    pub(super) feed: Option<DeviceFeed>,
     /// Correction of sinograms, if the device corrects them.
     pub(super) sinograms: Option<SinogramStage>,
     /// How the device gets rows.
@@ -48,7 +48,7 @@ pub struct Engine {
     /// Block of rows from which a single slice was computed last; `None` if blocks are not kept or a run came after it.
     pub(super) loaded: Option<usize>,
     /// The back-projection kernel that was built.
-    pub source: KernelSource,
+    pub kernel_source: KernelSource,
     /// Resources of the device that the back-projection kernel takes.
     pub resources: Resources,
     /// Reason why rows are not filtered as planned, if they are not.
@@ -83,7 +83,7 @@ pub(super) struct ChunkKernels {
     counter: Option<SliceCounter>,
     filter: RowStage,
     /// Parts of the first band, then those of the next, and so on; a single one if everything is done at once.
-    steps: Vec<BandPart>,
+    parts: Vec<BandPart>,
     sinogram: SinogramStore,
     group: usize,
     /// Finds slices in place of filter and back projection.
@@ -92,8 +92,8 @@ pub(super) struct ChunkKernels {
 
 /// The rows and slices that are filtered and back-projected at once.
 pub(super) struct DevicePass<'a, Rows> {
-    /// Number of the step; chunks that are on the device as a whole have step 0 only.
-    pub step: usize,
+    /// Number of the [`BandPart`]; chunks that are on the device as a whole have only the first.
+    pub part: usize,
     /// Buffer with the rows of the chunk.
     pub rows: Rows,
     /// Buffer for the slices of the chunk.
@@ -108,9 +108,9 @@ pub(super) struct DevicePass<'a, Rows> {
 struct BandPart {
     projections: Range<usize>,
     /// Values of a sinogram that belong to the projections.
-    rows: Range<usize>,
+    of_sinogram: Range<usize>,
     /// Values of a slice that belong to the band.
-    band: Range<usize>,
+    of_slice: Range<usize>,
     /// True if the band is complete after this part.
     last: bool,
     projector: BackProjector,
@@ -134,7 +134,7 @@ impl Engine {
         let with = |plan| LaminoStage::new(&session, geometry, (setup.cut, setup.chunk), plan);
         let lamino = setup.lamino.map(with).transpose()?;
         let (bins, projections, roi, cut) = (geometry.bins, geometry.projections(), geometry.roi, setup.cut);
-        let values = scaled_spectrum(setup.filter, setup.cutoff, setup.rows.length);
+        let values = scaled_spectrum(setup.filter, setup.cutoff, setup.row_filter.length);
         // weights relative to pi / P: exactly 1 when all are the same
         let relative = projections as f64 / std::f64::consts::PI;
         let unit = setup.lamino.map_or(relative, |plan| plan.lamino.cos_sin().0);
@@ -147,7 +147,7 @@ impl Engine {
             &session,
             FilterSetup {
                 spec,
-                rows: setup.rows,
+                rows: setup.row_filter,
                 padding: setup.padding,
                 bins,
                 projections: filtered * cut.projections,
@@ -162,35 +162,35 @@ impl Engine {
         }
         filter.ready(&session, transform)?;
         let note = filter.note.take();
-        let steps = if setup.lamino.is_some() { Vec::new() } else { band_parts(&session, setup, &stored)? };
+        let parts = if setup.lamino.is_some() { Vec::new() } else { band_parts(&session, setup, &stored)? };
         let Setup { filter: begun_with, cutoff, .. } = *setup;
         let with = |solver| SolverStage::new(&session, geometry, solver, begun_with, cutoff);
         let solver = setup.solver.map(with).transpose()?;
-        if solver.is_some() && steps.len() > 1 {
+        if solver.is_some() && parts.len() > 1 {
             return Err(SolverError::InParts { device: session.device_name().to_owned() }.into());
         }
         let shape = ChunkShape { chunk: setup.chunk, in_slice: projections * bins, out_slice: roi.pixels() };
         let rows = setup.lamino.map_or(shape.chunk, |plan| plan.rows);
         let input = |_| session.buffer(rows * cut.projections * bins, CL_MEM_READ_WRITE, "sinograms");
-        let inputs = (0..setup.sets + setup.ahead).map(input).collect::<Result<_>>()?;
+        let inputs = (0..setup.chunks_held + setup.sinograms_ahead).map(input).collect::<Result<_>>()?;
         let output = |_| -> Result<SliceBuffers> {
             let values = session.buffer(shape.chunk * cut.rows * roi.width, CL_MEM_READ_WRITE, "slices")?;
             Ok(SliceBuffers { values, encoded: None, counts: None })
         };
-        let outputs = (0..setup.sets).map(output).collect::<Result<_>>()?;
+        let outputs = (0..setup.chunks_held).map(output).collect::<Result<_>>()?;
         let in_store = filtered * cut.projections;
         let sinogram = SinogramStore::new(&session, spec.texel, stored.bins, in_store, spec.element_bytes())?
             .with_grids(&session, grid_values(&session.facts, spec, cut.bands(roi))?)?;
-        let of_steps = || steps.first().map(|step| step.projector.resources()).unwrap_or_default();
+        let of_parts = || parts.first().map(|part| part.projector.resources()).unwrap_or_default();
         Ok(Engine {
-            resources: lamino.as_ref().map_or_else(of_steps, LaminoStage::resources),
-            source: lamino.as_ref().map_or_else(|| spec.generate(), |stage| Ok(stage.source().clone()))?,
+            resources: lamino.as_ref().map_or_else(of_parts, LaminoStage::resources),
+            kernel_source: lamino.as_ref().map_or_else(|| spec.generate(), |stage| Ok(stage.source().clone()))?,
             lamino,
             kernels: ChunkKernels {
                 encoder: None,
                 counter: None,
                 filter,
-                steps,
+                parts,
                 sinogram,
                 group: spec.slices as usize,
                 solver,
@@ -198,7 +198,7 @@ impl Engine {
             inputs,
             outputs,
             shape,
-            rows: None,
+            feed: None,
             sinograms: None,
             wants: FeedPlan::of_host(setup.chunk),
             loaded: None,
@@ -225,7 +225,7 @@ impl Engine {
             let Some(shape) = plan.blocks else {
                 return Err(Error::Internal("a plan without the blocks of its rows".into()));
             };
-            self.rows = Some(DeviceFeed::new(session, &source.rows(), shape)?);
+            self.feed = Some(DeviceFeed::new(session, &source.rows(), shape)?);
             if let Some(field) = &source.scan.field {
                 extender = Some(RowExtender::new(session, field, kernels.group, used.len())?);
             }
@@ -306,12 +306,12 @@ impl Engine {
 
     /// Reports whether chunks are in the host's memory, which the device reads and writes.
     pub(super) fn is_mapped(&self) -> bool {
-        self.session.shares_memory() && self.rows.is_none() && self.kernels.encoder.is_none()
+        self.session.shares_memory() && self.feed.is_none() && self.kernels.encoder.is_none()
     }
 
     /// Reports whether a chunk is on the device as a whole.
     pub(super) fn is_whole(&self) -> bool {
-        self.kernels.steps.len() == 1
+        self.kernels.parts.len() == 1
     }
 
     /// Reconstructs `[slice][projection][bin]` sinograms into `[slice][y][x]` slices, at most a chunk of them.
@@ -329,22 +329,22 @@ impl Engine {
         let session = &self.session;
         let mut seconds = DeviceSeconds::default();
         let mut uploaded = 0..0;
-        for number in 0..self.kernels.steps.len() {
-            let BandPart { rows, band, last, .. } = &self.kernels.steps[number];
-            let (rows, band, last) = (rows.clone(), band.clone(), *last);
-            if uploaded != rows {
+        for number in 0..self.kernels.parts.len() {
+            let BandPart { of_sinogram, of_slice, last, .. } = &self.kernels.parts[number];
+            let (of_sinogram, of_slice, last) = (of_sinogram.clone(), of_slice.clone(), *last);
+            if uploaded != of_sinogram {
                 let start = Instant::now();
-                for (place, piece) in places(count, in_slice, rows.clone()) {
+                for (place, piece) in places(count, in_slice, of_sinogram.clone()) {
                     session.upload(input, place, &sinograms[piece], "sinograms")?;
                 }
                 seconds.upload += start.elapsed().as_secs_f64();
-                uploaded = rows;
+                uploaded = of_sinogram;
             }
-            let pass = DevicePass { step: number, rows: &*input, slices: &output.values, count, scales: &[] };
+            let pass = DevicePass { part: number, rows: &*input, slices: &output.values, count, scales: &[] };
             seconds = seconds + self.kernels.run_after(session, self.sinograms.as_mut(), pass)?;
             if last {
                 let start = Instant::now();
-                for (place, piece) in places(count, out_slice, band) {
+                for (place, piece) in places(count, out_slice, of_slice) {
                     session.download(&output.values, place, &mut slices[piece], "slices")?;
                 }
                 seconds.download += start.elapsed().as_secs_f64();
@@ -362,7 +362,7 @@ impl Engine {
     ) -> Result<(DeviceSeconds, Option<FoundReplaced>)> {
         let Engine { session, kernels: ChunkKernels { filter, sinogram, .. }, lamino, .. } = self;
         let (Some(stage), Some(output)) = (lamino, self.outputs.first()) else { return Err(no_buffer()) };
-        let inputs = InclinedInputs { correct: self.rows.as_mut(), buffers: &mut self.inputs };
+        let inputs = InclinedInputs { correct: self.feed.as_mut(), buffers: &mut self.inputs };
         stage.add(session, (filter, sinogram), (inputs, &output.values), which, piece)
     }
 
@@ -379,7 +379,7 @@ impl Engine {
     /// Returns the largest number of values of 4 bytes of a piece of projections about an inclined axis.
     pub(super) fn inclined_piece(&self) -> usize {
         let of_host = || self.lamino.as_ref().map_or(0, LaminoStage::piece_values);
-        self.rows.as_ref().map_or_else(of_host, |rows| rows.most_bytes().div_ceil(4))
+        self.feed.as_ref().map_or_else(of_host, |feed| feed.most_bytes().div_ceil(4))
     }
 
     /// Copies slices from the device, of which `first` is the number of the first in its chunk. Returns the seconds.
@@ -406,7 +406,7 @@ impl Engine {
             seconds.download += self.download_slices(0, &mut values)?;
             return Ok((values, seconds));
         }
-        if self.rows.is_none() {
+        if self.feed.is_none() {
             let seconds = self.reconstruct(&source.read(&[slice], self.wants.steps)?, &mut values)?;
             return Ok((values, seconds));
         }
@@ -414,7 +414,7 @@ impl Engine {
         let (Some(sinograms), Some(output)) = (self.inputs.first(), self.outputs.first()) else {
             return Err(no_buffer());
         };
-        let pass = DevicePass { step: 0, rows: sinograms, slices: &output.values, count: 1, scales: &[] };
+        let pass = DevicePass { part: 0, rows: sinograms, slices: &output.values, count: 1, scales: &[] };
         let seconds = self.kernels.run_after(&self.session, self.sinograms.as_mut(), pass)?;
         self.session.download(&output.values, 0, &mut values, "slices")?;
         Ok((values, seconds))
@@ -436,17 +436,17 @@ impl Engine {
 
     /// Reads and corrects the rows of one slice on the device, to the beginning of the first buffer.
     pub(super) fn load(&mut self, source: &Source, slice: usize) -> Result<()> {
-        let (Some(rows), Some(sinograms)) = (&mut self.rows, self.inputs.first_mut()) else {
+        let (Some(feed), Some(sinograms)) = (&mut self.feed, self.inputs.first_mut()) else {
             return Err(no_buffer());
         };
         let (session, slices, scan, stride) = (&self.session, [slice], source.rows(), self.shape.in_slice);
-        let mut memory = HostMemory::plain(rows.most_bytes().div_ceil(4))?;
+        let mut memory = HostMemory::plain(feed.most_bytes().div_ceil(4))?;
         for piece in self.wants.pieces(&scan, &slices, &(0..1), &mut self.loaded) {
             self.wants.read(&source.host, &scan, &slices, &piece, &mut memory)?;
             let chunk = FedChunk { slices: &slices, first: 0, sinograms: &mut *sinograms, stride };
-            rows.correct(session, &scan, &piece, memory.as_bytes(), chunk)?;
+            feed.correct(session, &scan, &piece, memory.as_bytes(), chunk)?;
             let complete = (!matches!(piece, Piece::Batch { .. })).then_some(&slices[..]);
-            rows.wait(session, &scan, &piece, complete)?;
+            feed.wait(session, &scan, &piece, complete)?;
         }
         Ok(())
     }
@@ -465,8 +465,8 @@ fn band_parts(session: &Session, setup: &Setup, stored: &Geometry) -> Result<Vec
             let kernel = if projections.start == 0 { spec } else { &adding };
             let scan = Geometry { roi: band, ..stored.clone() };
             steps.push(BandPart {
-                rows: projections.start * bins..projections.end * bins,
-                band: first..first + band.pixels(),
+                of_sinogram: projections.start * bins..projections.end * bins,
+                of_slice: first..first + band.pixels(),
                 last: projections.end == geometry.projections(),
                 projector: BackProjector::new(session, kernel, &scan, projections.clone())?,
                 projections,
@@ -520,9 +520,9 @@ impl ChunkKernels {
         steps: Option<&mut SinogramStage>,
         pass: DevicePass<&Buffer<f32>>,
     ) -> Result<DeviceSeconds> {
-        let DevicePass { step, rows, slices, count, .. } = pass;
+        let DevicePass { part, rows, slices, count, .. } = pass;
         let ready = steps.map_or(Ok(ReadySinograms::default()), |steps| steps.run(rows, count))?;
-        let pass = DevicePass { step, rows, slices, count, scales: &ready.scales };
+        let pass = DevicePass { part, rows, slices, count, scales: &ready.scales };
         Ok(DeviceSeconds { steps: ready.seconds, ..self.run(session, pass, |_| Ok(()))? })
     }
 
@@ -536,13 +536,13 @@ impl ChunkKernels {
         pass: DevicePass<Rows>,
         filtered: impl FnOnce(Rows) -> Result<()>,
     ) -> Result<DeviceSeconds> {
-        let DevicePass { step, rows, slices, count, scales } = pass;
+        let DevicePass { part, rows, slices, count, scales } = pass;
         if let Some(solver) = &mut self.solver {
             let solver = solver.run(session, rows.borrow(), slices, count, scales)?;
             filtered(rows)?;
             return Ok(DeviceSeconds { solver, ..DeviceSeconds::default() });
         }
-        let BandPart { projections, rows: part, band, projector, .. } = &self.steps[step];
+        let BandPart { projections, of_sinogram, of_slice, projector, .. } = &self.parts[part];
         let began = Instant::now();
         let mut filter = Vec::new();
         let mut host = 0.0;
@@ -550,12 +550,12 @@ impl ChunkKernels {
         for start in (0..count).step_by(self.group) {
             let valid = self.group.min(count - start);
             let projections = projections.clone();
-            let first = start * part.len();
+            let first = start * of_sinogram.len();
             let batch = RowBatch { rows: rows.borrow(), first, valid, projections, phases: projector.phases() };
             let Filtered { events, host: on_host } = self.filter.run(session, &batch, &mut self.sinogram)?;
             filter.extend(events);
             host += on_host.as_secs_f64();
-            let first = start * band.len();
+            let first = start * of_slice.len();
             back_projection.extend(projector.run(
                 session,
                 &self.sinogram,

@@ -4,11 +4,10 @@ use super::prepare::open_for_steps;
 use super::source::Source;
 use crate::check::TestShape;
 use crate::error::{Error, Result};
-use crate::feed::parts_of;
+use crate::feed::{BatchFeed, BatchPlace, parts_of};
 use crate::job::Job;
-use crate::operations::{BlockCorrector, BlockShape, DetectorBatch, DeviceRows, RowBlocks};
+use crate::operations::{BlockShape, DetectorBatch, RowBlocks};
 use crate::report::Reporter;
-use opencl3::memory::{Buffer, CL_MEM_READ_WRITE};
 
 /// Bytes of the samples of a batch, and of the images that are filtered at once.
 const BATCH: usize = 64 << 20;
@@ -45,24 +44,21 @@ fn on_device(source: &Source, job: &Job, rows: &[usize], reporter: &Reporter) ->
     let batch = batch.max(2);
     let shape = BlockShape::straight(blocks, [bins, scan.height()], projections).in_batches(&session, batch, BATCH);
     reporter.detail(&format!("{} corrects the rows of the search", session.device_name()));
-    let mut corrector = BlockCorrector::new(&session, &correction, stored, scan.order(), shape)?;
-    let mut memory = session.host_memory(corrector.most_bytes().div_ceil(4))?;
-    let of_row = projections * bins;
-    let sinogram: Buffer<f32> = session.buffer(of_row, CL_MEM_READ_WRITE, "a sinogram")?;
-    let corrected = |&row: &usize| -> Result<Vec<f32>> {
-        let mut values = vec![0f32; of_row];
-        for projections in parts_of(projections, batch) {
-            let into = DeviceRows { values: &sinogram, first: projections.start * bins, stride: of_row };
-            let batch = DetectorBatch { counted: 0..0, ..scan.batch(row..row + 1, projections) };
-            let samples = &mut memory.as_bytes_mut()[..scan.sample_bytes(&batch)];
-            scan.read_samples(&batch, samples)?;
-            corrector.correct_into(&session, &batch, samples, &into)?;
+    let mut feed = BatchFeed::new(&session, scan, &correction, shape, [1, projections], BatchPlace::Sinogram)?;
+    let batches = rows.iter().flat_map(|&row| {
+        let of_row = move |projections| DetectorBatch { counted: 0..0, ..scan.batch(row..row + 1, projections) };
+        parts_of(projections, batch).map(of_row)
+    });
+    let mut sinograms = Vec::with_capacity(rows.len());
+    feed.correct(&session, batches, |feed, batch| {
+        if batch.projections.end == projections {
+            let mut values = vec![0f32; projections * bins];
+            session.read_uploaded(&feed.values, &mut values, "a sinogram")?;
+            sinograms.push(values);
         }
-        session.read_uploaded(&sinogram, &mut values, "a sinogram")?;
-        Ok(values)
-    };
-    let values = rows.iter().map(corrected).collect::<Result<_>>()?;
-    drop((corrector, memory, sinogram));
+        Ok(true)
+    })?;
+    drop(feed);
     session.keep();
-    Ok(Some(values))
+    Ok(Some(sinograms))
 }

@@ -5,7 +5,6 @@ use super::errors::{HostBudgetError, LostDeviceWarning};
 use super::prepare::{Prepared, SelfTest, open_device, plan_for};
 use super::setup::Setup;
 use super::source::Source;
-use super::threads::panicked;
 use super::work::Pace;
 use crate::device::{self, FoundDevice};
 use crate::error::{Error, Result};
@@ -17,6 +16,7 @@ use crate::job::Job;
 use crate::plan::{Memory, PIECES, Plan, Scan};
 use crate::recipe::Recipe;
 use crate::report::Reporter;
+use crate::threads::panicked;
 use crate::units::human;
 
 /// A device that is ready.
@@ -39,7 +39,7 @@ impl ReadyDevice {
             chunk: self.plan.chunk,
             pass: self.plan.lamino.map_or(self.plan.spec.slices as usize, |plan| plan.depth),
             within_blocks: self.plan.lamino.is_some(),
-            slots: if self.engine.is_whole() { self.plan.sets + self.plan.ahead } else { PIECES },
+            slots: if self.engine.is_whole() { self.plan.chunks_held + self.plan.sinograms_ahead } else { PIECES },
             rate: self.rate(recipe, scan).filter(|_| !fault::loses_a_device()),
         }
     }
@@ -152,7 +152,7 @@ fn make_ready(
 /// Leaves devices after a run without an error: to the next run if they are kept, else to the end of the process, which
 /// frees them sooner than their drivers do.
 pub fn leave(mut devices: Vec<ReadyDevice>) {
-    devices.iter_mut().filter_map(|device| device.engine.rows.as_mut()).for_each(DeviceFeed::end);
+    devices.iter_mut().filter_map(|device| device.engine.feed.as_mut()).for_each(DeviceFeed::end);
     if device::devices_are_kept() {
         return devices.into_iter().for_each(|device| device.engine.into_session().keep());
     }

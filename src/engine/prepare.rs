@@ -180,7 +180,7 @@ fn check(
     let roi = plan.cut.bands(geometry.roi).next().unwrap_or(geometry.roi);
     let test = KernelTest {
         spec: &plan.spec,
-        rows: plan.rows,
+        rows: plan.row_filter,
         padding: job.recipe.filter.padding,
         scan: &Geometry { roi, ..geometry.clone() },
     };

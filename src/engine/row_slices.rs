@@ -124,7 +124,8 @@ impl Sharing {
     /// Returns what the slices of a plan may differ in without a change of their bits.
     fn of(plan: &Plan) -> Sharing {
         let by_host = [plan.steps.rows, plan.steps.images, plan.steps.sinograms] == [StepBackend::Host; 3];
-        let filters = plan.rows.method == RowFilterMethod::Host && !matches!(plan.spec.texel, Texel::Spectra { .. });
+        let filters =
+            plan.row_filter.method == RowFilterMethod::Host && !matches!(plan.spec.texel, Texel::Spectra { .. });
         if !by_host {
             Sharing::Nothing
         } else if !filters {
@@ -362,7 +363,7 @@ impl SeenRows {
         let by_host = engine.wants.steps.sinograms == StepBackend::Host;
         let mut rows = Vec::with_capacity(sources.len());
         for (source, recipe) in sources.iter().zip(recipes) {
-            let seen = SeenBy { on_device: engine.rows.is_some(), ..SeenBy::host(recipe, source) };
+            let seen = SeenBy { on_device: engine.feed.is_some(), ..SeenBy::host(recipe, source) };
             let wanted = SeenBy { steps: if by_host { &recipe.steps } else { &seen.steps }.clone(), ..seen.clone() };
             match self.known(&wanted) {
                 Some(values) => rows.push((values, None)),
@@ -413,7 +414,7 @@ impl Engine {
     /// Reads one row and corrects it as a run does, up to the steps on sinograms: `[projection][bin]` as the detector saw
     /// it.
     fn seen_row(&mut self, source: &Source, row: usize) -> Result<Vec<f32>> {
-        if self.rows.is_none() {
+        if self.feed.is_none() {
             return source.read_seen(&[row])?.pop().ok_or_else(no_buffer);
         }
         self.load(source, row)?;

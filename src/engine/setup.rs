@@ -26,13 +26,13 @@ pub struct Setup<'a> {
     pub cutoff: f64,
     pub padding: Padding,
     /// How rows are filtered.
-    pub rows: RowFilter,
+    pub row_filter: RowFilter,
     /// Number of slices that are on the device together.
     pub chunk: usize,
     /// Number of chunks that the device has buffers for.
-    pub sets: usize,
-    /// Number of further chunks of sinograms that the device has buffers for.
-    pub ahead: usize,
+    pub chunks_held: usize,
+    /// Number of further chunks of which the device has buffers for the sinograms alone.
+    pub sinograms_ahead: usize,
     /// The part of a chunk that is on the device at a time.
     pub cut: Cut,
     /// Least squares in place of filter and back projection.
@@ -52,10 +52,10 @@ impl<'a> Setup<'a> {
             filter: recipe.filter.name,
             cutoff: recipe.filter.cutoff,
             padding: recipe.filter.padding,
-            rows: plan.rows,
+            row_filter: plan.row_filter,
             chunk: plan.chunk,
-            sets: plan.sets,
-            ahead: plan.ahead,
+            chunks_held: plan.chunks_held,
+            sinograms_ahead: plan.sinograms_ahead,
             cut: plan.cut,
             solver: recipe.solver.zip(plan.solver.as_ref()),
             lamino: plan.lamino.as_ref(),
@@ -73,7 +73,7 @@ impl<'a> Setup<'a> {
 
     /// Returns how the rows of the first slices of a pass are filtered, and where they are stored.
     pub(super) fn row_forms(&self) -> Vec<RowForm> {
-        let spectrum = |filter: RowFilterRecipe| scaled_spectrum(filter.name, filter.cutoff, self.rows.length);
+        let spectrum = |filter: RowFilterRecipe| scaled_spectrum(filter.name, filter.cutoff, self.row_filter.length);
         let form = |&SliceForm { filter, shift }: &SliceForm| RowForm {
             padding: filter.padding,
             spectrum: spectrum(filter),

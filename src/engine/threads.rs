@@ -1,9 +1,8 @@
-//! The threads that stages run in, and what becomes of their results.
+//! The threads that stages run in.
 
 use super::errors::StageError;
-use crate::error::{Error, Result};
+use crate::error::Result;
 use rayon::{ThreadPool, ThreadPoolBuilder};
-use std::thread::ScopedJoinHandle;
 
 /// Makes a thread pool for one stage: in a common pool, stages would wait for each other's tasks, such as writing a
 /// whole slice.
@@ -15,14 +14,4 @@ pub(super) fn threads(what: &str) -> Result<ThreadPool> {
 pub(super) fn some_threads(what: &str, most: usize) -> Result<ThreadPool> {
     let built = ThreadPoolBuilder::new().num_threads(most.min(rayon::current_num_threads()).max(1)).build();
     built.map_err(|e| StageError::NoThreads { what: what.to_owned(), error: e.to_string() }.into())
-}
-
-/// Returns the result of the thread of a stage.
-pub(super) fn joined<T>(thread: ScopedJoinHandle<Result<T>>, stage: &str) -> Result<T> {
-    thread.join().unwrap_or_else(|_| Err(panicked(stage)))
-}
-
-/// Makes the error of a thread that panicked.
-pub(super) fn panicked(stage: &str) -> Error {
-    Error::Internal(format!("the {stage} stopped unexpectedly"))
 }

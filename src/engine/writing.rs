@@ -1,13 +1,13 @@
 //! The last stage of a run: finishes and writes slices as devices deliver them.
 
 use super::run::{ObservedSlice, Run};
-use super::threads::joined;
 use super::transfer::{ComputedSlices, FoundInSlices};
 use crate::device::HostMemory;
 use crate::error::Result;
 use crate::plan::WRITTEN_PIECES;
 use crate::report::Stage;
 use crate::sink::{Pixels, SliceWriter};
+use crate::threads::joined;
 use crossbeam_channel::{Receiver, Sender, select, unbounded};
 use rayon::prelude::*;
 use std::ops::Range;

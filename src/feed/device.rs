@@ -3,7 +3,7 @@
 use super::{Piece, ScanRows};
 use crate::device::Session;
 use crate::error::{Error, Result};
-use crate::operations::{BlockCorrector, BlockShape, DetectorBatch, DeviceRows};
+use crate::operations::{BlockCorrector, BlockShape, DetectorBatch, DeviceRows, RowCorrection};
 use crate::steps::Counts;
 use opencl3::memory::Buffer;
 use std::collections::BTreeSet;
@@ -57,8 +57,16 @@ impl DeviceFeed {
         let Some(correction) = scan.correction() else {
             return Err(Error::Internal("a step on rows of projections has no kernel".into()));
         };
+        DeviceFeed::with(session, scan, &correction, shape)
+    }
+
+    /// Builds kernels and allocates memory for a correction, which may end before that of the scan does.
+    ///
+    /// # Errors
+    /// Errors of the device.
+    pub fn with(session: &Session, scan: &ScanRows, correction: &RowCorrection, shape: BlockShape) -> Result<Self> {
         let stored = scan.stack.stored();
-        Ok(DeviceFeed { corrector: BlockCorrector::new(session, &correction, stored, scan.order(), shape)? })
+        Ok(DeviceFeed { corrector: BlockCorrector::new(session, correction, stored, scan.order(), shape)? })
     }
 
     /// Ends what the corrector does in threads of its own.
@@ -89,7 +97,7 @@ impl DeviceFeed {
                 let place = positions.start - first;
                 let batch = scan.of_all_projections(&slices[positions.clone()], place);
                 let into = DeviceRows { values: sinograms, first: place * stride, stride };
-                self.corrector.correct_into(session, &batch, &samples[..scan.sample_bytes(&batch)], &into)
+                self.correct_into(session, scan, &batch, samples, &into)
             }
             Piece::Batch { batch, .. } => self.corrector.correct(session, batch, &samples[..scan.sample_bytes(batch)]),
             Piece::OfBlock(positions) => {
@@ -98,9 +106,25 @@ impl DeviceFeed {
             }
             Piece::Projections(batch) => {
                 let into = DeviceRows { values: sinograms, first: 0, stride };
-                self.corrector.correct_into(session, batch, &samples[..scan.sample_bytes(batch)], &into)
+                self.correct_into(session, scan, batch, samples, &into)
             }
         }
+    }
+
+    /// Corrects a batch of rows, whose samples are at the beginning of `samples`, into a buffer. Waits until the device has the
+    /// samples, but not for its kernels.
+    ///
+    /// # Errors
+    /// Errors of the device.
+    pub fn correct_into(
+        &mut self,
+        session: &Session,
+        scan: &ScanRows,
+        batch: &DetectorBatch,
+        samples: &[u8],
+        into: &DeviceRows,
+    ) -> Result<()> {
+        self.corrector.correct_into(session, batch, &samples[..scan.sample_bytes(batch)], into)
     }
 
     /// Waits for a piece that completes a block, or a chunk of slices, or is a part of the projections for an inclined axis.
@@ -140,7 +164,10 @@ impl DeviceFeed {
     }
 
     /// Waits for all batches of some rows, of which this is the last, and returns the counts of values replaced there.
-    fn counts_of(&mut self, session: &Session, scan: &ScanRows, last: &DetectorBatch) -> Result<Counts> {
+    ///
+    /// # Errors
+    /// Errors of the device.
+    pub fn counts_of(&mut self, session: &Session, scan: &ScanRows, last: &DetectorBatch) -> Result<Counts> {
         if last.counted.is_empty() {
             session.finish_uploads()?;
             return Ok(Counts::default());

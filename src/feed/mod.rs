@@ -16,14 +16,20 @@
 //! not depend on what is read at once, and the block that was corrected last is kept: by the host, on the device, or by
 //! the host for a device whose memory does not hold it. Else a block is just the rows that are wanted next, all
 //! projections are one batch, and rows go straight to where they are needed. About an inclined axis, slices need many rows,
-//! which are corrected for some projections at a time. Consumers are a reconstruction, the pages of
-//! `fbp preprocess`, and the search of the axis.
+//! which are corrected for some projections at a time.
+//!
+//! The host's rows are those of a [`HostFeed`], a device's those of a [`DeviceFeed`]. A reconstruction reads the pieces of a
+//! [`FeedPlan`], chunk after chunk. Who wants rows and no slices (the pages of `fbp preprocess`, the search of the axis, the means
+//! of a double flat field) has a [`BatchFeed`], which drives a `DeviceFeed`, or asks the host.
 
+mod batches;
 mod device;
 mod host;
+mod pages;
 mod plan;
 mod samples;
 
+pub use batches::{BATCHES_READ, BatchFeed, BatchPlace, with_room};
 pub use device::{DeviceCounts, DeviceFeed, FedChunk, FoundReplaced};
 pub use host::{CorrectedRows, HostFeed};
 pub use plan::{FeedPlan, Piece};

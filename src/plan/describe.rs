@@ -81,7 +81,7 @@ impl Plan {
                 "filter",
                 format!(
                     "{} up to {} of Nyquist, rows padded from {} to {} bins, {}",
-                    filter.name, filter.cutoff, geometry.bins, self.rows.length, self.rows.method
+                    filter.name, filter.cutoff, geometry.bins, self.row_filter.length, self.row_filter.method
                 ),
             ),
             (
@@ -90,8 +90,12 @@ impl Plan {
                     "{} of {} slices, {} on the device at a time{}; {} slices per pass, {} read and {} written at once",
                     scan.slices.len().div_ceil(self.chunk),
                     self.chunk,
-                    self.sets,
-                    if self.ahead > 0 { format!(", and sinograms of {} more", self.ahead) } else { String::new() },
+                    self.chunks_held,
+                    if self.sinograms_ahead > 0 {
+                        format!(", and sinograms of {} more", self.sinograms_ahead)
+                    } else {
+                        String::new()
+                    },
                     self.lamino.map_or(self.spec.slices as usize, |_| self.chunk),
                     self.pieces.read,
                     self.pieces.written

@@ -18,7 +18,7 @@ pub struct Plan {
     pub profile_reason: String,
     pub spec: KernelSpec,
     /// How rows are filtered.
-    pub rows: RowFilter,
+    pub row_filter: RowFilter,
     /// Backends of the steps; the host for steps that there are not.
     pub steps: StepBackends,
     /// Largest number of sinograms of a pass whose stripes the device removes together; some methods process fewer at
@@ -30,9 +30,9 @@ pub struct Plan {
     /// or a pass is cut.
     pub chunk: usize,
     /// Number of chunks that the device holds: 2 if copies and kernels are to overlap.
-    pub sets: usize,
+    pub chunks_held: usize,
     /// Number of further chunks of sinograms that the device holds.
-    pub ahead: usize,
+    pub sinograms_ahead: usize,
     /// The part of a chunk that is on the device at a time.
     pub cut: Cut,
     /// Numbers of slices that are copied to and from the device at once; the whole chunk where nothing is copied.
@@ -110,13 +110,13 @@ impl Plan {
             profile: choice.profile.clone(),
             profile_reason: choice.reason.clone(),
             spec,
-            rows: filter,
+            row_filter: filter,
             steps,
             stripes_at_once: 1,
             counts_values: false,
             chunk,
-            sets: 1,
-            ahead: parts - 1,
+            chunks_held: 1,
+            sinograms_ahead: parts - 1,
             cut: Cut { projections, rows: scan.geometry.roi.height },
             pieces: Pieces { read: chunk, written: plan.pieces.slices },
             blocks,
@@ -139,23 +139,27 @@ impl Plan {
     ) -> Result<Plan> {
         let Request { scan, choice, facts, .. } = *request;
         let chosen = choose(request, run_slices)?;
-        let rows = RowFilter::new(&chosen.spec, &choice.profile.fft, scan.geometry.bins, Some(facts));
-        let sizes = Sizes::new(request, &chosen, rows, steps, kept)?;
+        let row_filter = RowFilter::new(&chosen.spec, &choice.profile.fft, scan.geometry.bins, Some(facts));
+        let sizes = Sizes::new(request, &chosen, row_filter, steps, kept)?;
         let cut = sizes.cut(may_cut)?;
-        let Chunks { chunk, sets, ahead, pieces, host_bytes } = sizes.chunks(cut);
-        let there =
-            OnDevice { sinograms: (sets + ahead) * chunk, slices: sets * chunk, sets, piece: pieces.read as u64 };
+        let Chunks { chunk, chunks_held, sinograms_ahead, pieces, host_bytes } = sizes.chunks(cut);
+        let there = OnDevice {
+            sinograms: (chunks_held + sinograms_ahead) * chunk,
+            slices: chunks_held * chunk,
+            chunks_held,
+            piece: pieces.read as u64,
+        };
         let notes = chosen.notes.iter().cloned().chain(sizes.notes(cut)).collect();
         let mut plan = Plan {
             profile: choice.profile.clone(),
             profile_reason: choice.reason.clone(),
-            rows,
+            row_filter,
             steps: sizes.steps(cut),
             stripes_at_once: sizes.stripes_at_once(),
             counts_values: sizes.counts_values(cut),
             chunk: chunk as usize,
-            sets: sets as usize,
-            ahead: ahead as usize,
+            chunks_held: chunks_held as usize,
+            sinograms_ahead: sinograms_ahead as usize,
             cut,
             pieces,
             blocks: sizes.corrected(cut, pieces.read, chunk as usize),

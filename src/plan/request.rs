@@ -114,7 +114,7 @@ pub(super) struct OnDevice {
     /// Number of slices.
     pub slices: u64,
     /// Number of chunks of slices.
-    pub sets: u64,
+    pub chunks_held: u64,
     /// Number of rows of a piece that the device corrects at once.
     pub piece: u64,
 }

@@ -81,9 +81,9 @@ pub(super) struct Sizes<'a> {
 pub(super) struct Chunks {
     /// Number of slices of a chunk.
     pub chunk: u64,
-    pub sets: u64,
+    pub chunks_held: u64,
     /// Number of further chunks of sinograms on the device.
-    pub ahead: u64,
+    pub sinograms_ahead: u64,
     pub pieces: Pieces,
     /// Bytes of the pieces in host memory.
     pub host_bytes: u64,
@@ -216,9 +216,9 @@ impl<'a> Sizes<'a> {
 
     /// Returns the bytes of the counts of slices, with the mask.
     fn of_histograms(&self, cut: Cut, there: OnDevice) -> u64 {
-        let (height, sets) = (self.request.scan.geometry.roi.height, there.sets.max(1));
-        let of_set = SliceCounter::layout(height, (there.slices / sets) as usize).bytes();
-        let all = SliceCounter::mask_layout(height).bytes() + there.sets * of_set;
+        let (height, chunks_held) = (self.request.scan.geometry.roi.height, there.chunks_held.max(1));
+        let of_set = SliceCounter::layout(height, (there.slices / chunks_held) as usize).bytes();
+        let all = SliceCounter::mask_layout(height).bytes() + there.chunks_held * of_set;
         if self.counts_values(cut) { all } else { 0 }
     }
 
@@ -228,9 +228,10 @@ impl<'a> Sizes<'a> {
             return 0;
         }
         let (roi, sample) = (self.request.scan.geometry.roi, encoded_sample(self.request.recipe.values.dtype));
-        let of_set = SliceEncoder::layout(sample, roi.width, (there.slices / there.sets.max(1)) as usize).bytes();
-        let sets = if sample == EncodedSample::Float { 0 } else { there.sets };
-        SliceEncoder::mask_layout(roi.height).bytes() + sets * of_set
+        let of_set =
+            SliceEncoder::layout(sample, roi.width, (there.slices / there.chunks_held.max(1)) as usize).bytes();
+        let chunks_held = if sample == EncodedSample::Float { 0 } else { there.chunks_held };
+        SliceEncoder::mask_layout(roi.height).bytes() + chunks_held * of_set
     }
 
     /// Returns the bytes of the counts of a slice.
@@ -351,7 +352,7 @@ impl<'a> Sizes<'a> {
         let StepBackends { rows, sinograms, .. } = self.steps(cut);
         let projections = scan.geometry.projections();
         let SampleShape { stored, held, halo, .. } = scan.samples;
-        let (piece, counted) = (there.piece as usize, (there.slices / there.sets.max(1)) as usize);
+        let (piece, counted) = (there.piece as usize, (there.slices / there.chunks_held.max(1)) as usize);
         let images = ImagesTarget { facts: self.request.facts, backend: self.request.choice.profile.fft.images };
         let [block, samples] = self.corrected(cut, piece, counted).map_or([0; 2], |shape| {
             let halo = halo - shape.blocks.halo();
@@ -441,8 +442,8 @@ impl<'a> Sizes<'a> {
     /// Returns the buffers on the device for a cut of a pass, and for `passes` passes if none is cut.
     fn passes(&self, cut: Cut, passes: u64) -> Vec<Bytes> {
         let uncut = (passes * self.pass).min(self.request.scan.run_slices.len() as u64);
-        let (slices, sets) = if cut == self.uncut() { (uncut, passes) } else { (self.cut_pass, 1) };
-        self.buffers(cut, OnDevice { sinograms: slices, slices, sets, piece: self.most_pieces(cut)[0] })
+        let (slices, chunks_held) = if cut == self.uncut() { (uncut, passes) } else { (self.cut_pass, 1) };
+        self.buffers(cut, OnDevice { sinograms: slices, slices, chunks_held, piece: self.most_pieces(cut)[0] })
     }
 
     /// Returns the number of passes that are on the device together so that copies and kernels do not take turns.
@@ -536,17 +537,17 @@ impl<'a> Sizes<'a> {
         let free = self.budget(cut).saturating_sub(sum(
             &self.buffers(cut, OnDevice { piece: self.most_pieces(cut)[0], ..OnDevice::default() })
         ));
-        let chunk_of = |sets: u64| {
-            let of_device = free / (sets * of_slice).max(1);
+        let chunk_of = |chunks_held: u64| {
+            let of_device = free / (chunks_held * of_slice).max(1);
             (of_device >= slices)
                 .then(|| whole_passes(wanted.min(of_device).min(max_allocation / larger)).min(run).max(1))
         };
-        let (chunk, sets) = match chunk_of(2) {
+        let (chunk, chunks_held) = match chunk_of(2) {
             _ if cut != uncut => (self.cut_pass.min(run).max(1), 1),
             Some(chunk) if chunk < run => (chunk, 2),
             _ => (chunk_of(1).unwrap_or(self.pass).min(run).max(1), 1),
         };
-        let ahead = self.ahead(cut, chunk, sets);
+        let sinograms_ahead = self.sinograms_ahead(cut, chunk, chunks_held);
         // the first is copied while the second is read
         let most = self.most_pieces(cut).map(|most| most.min(chunk.div_ceil(2)));
         let (pieces, host_bytes) = match (cut == uncut, self.mapped(cut)) {
@@ -557,21 +558,21 @@ impl<'a> Sizes<'a> {
         let pieces = if self.blocks(cut).is_some() { [chunk, pieces[1]] } else { pieces };
         let [read, written] = pieces.map(|slices| slices as usize);
         let pieces = Pieces { read, written };
-        Chunks { chunk, sets, ahead, pieces, host_bytes }
+        Chunks { chunk, chunks_held, sinograms_ahead, pieces, host_bytes }
     }
 
     /// Returns the number of further chunks of sinograms for which there is memory, so that a block that the device
     /// keeps can be copied and the next one be corrected while slices of the first are computed.
     ///
     /// Several devices share what is left to the end instead.
-    fn ahead(&self, cut: Cut, chunk: u64, sets: u64) -> u64 {
+    fn sinograms_ahead(&self, cut: Cut, chunk: u64, chunks_held: u64) -> u64 {
         let blocks = self.request.scan.samples.blocks.and(self.blocks(cut));
         let Some(shape) = blocks.filter(|shape| !shape.on_host() && self.request.memory.devices == 1) else { return 0 };
-        let slices = sets * chunk;
-        let there = OnDevice { sinograms: slices, slices, sets, piece: self.most_pieces(cut)[0] };
+        let slices = chunks_held * chunk;
+        let there = OnDevice { sinograms: slices, slices, chunks_held, piece: self.most_pieces(cut)[0] };
         let left = self.budget(cut).saturating_sub(sum(&self.buffers(cut, there)));
         let chunks = (self.request.scan.slices.len() as u64).div_ceil(chunk.max(1));
         let of_block = (shape.blocks.rows as u64).div_ceil(chunk.max(1));
-        (left / (chunk * self.in_part(cut)).max(1)).min(of_block).min(chunks.saturating_sub(sets))
+        (left / (chunk * self.in_part(cut)).max(1)).min(of_block).min(chunks.saturating_sub(chunks_held))
     }
 }

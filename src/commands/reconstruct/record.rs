@@ -33,8 +33,8 @@ pub(super) fn identity(job: &Job, source: &Source, devices: &[ReadyDevice]) -> I
         device: device.facts().name.clone(),
         platform: device.facts().platform.clone(),
         driver: device.facts().driver.clone(),
-        kernel: device.engine.source.key.clone(),
-        rows: device.plan.rows.method.to_string(),
+        kernel: device.engine.kernel_source.key.clone(),
+        rows: device.plan.row_filter.method.to_string(),
         // samples of slices are the same, whether the device or the host encodes them
         row_steps: device.plan.steps.rows,
         sinogram_steps: device.plan.steps.sinograms,
@@ -398,7 +398,7 @@ impl<'a> Record<'a> {
                     device: device.label.clone(),
                     driver: device.facts().driver.clone(),
                     profile: device.plan.profile.name.clone(),
-                    kernel: device.engine.source.key.clone(),
+                    kernel: device.engine.kernel_source.key.clone(),
                     gu_per_s: None,
                     slices: None,
                 })

@@ -217,7 +217,7 @@ impl<'a> Summary<'a> {
             "kernels": self.devices.iter().map(kernel).collect::<Vec<_>>(),
             "devices": self.devices.iter().zip(&self.done.devices).map(|(device, DeviceShare { slices, seconds, .. })| json!({
                 "device": device.label,
-                "kernel": device.engine.source.key,
+                "kernel": device.engine.kernel_source.key,
                 "slices": slices,
                 "chunk": device.plan.chunk,
                 "seconds": seconds,
@@ -227,7 +227,7 @@ impl<'a> Summary<'a> {
             "projections": self.geometry.projections(),
             "center": self.axis,
             "self_test": first.self_test,
-            "padded_bins": first.plan.rows.length,
+            "padded_bins": first.plan.row_filter.length,
             "slices": self.slices,
             "shard": self.job.execution.shard.map(|shard| json!({ "index": shard.index, "count": shard.count })),
             "projection_parts": first.plan.cut.parts(self.geometry).count(),
@@ -263,7 +263,7 @@ impl<'a> Summary<'a> {
 }
 
 fn kernel(device: &ReadyDevice) -> Value {
-    let source = &device.engine.source;
+    let source = &device.engine.kernel_source;
     json!({
         "name": source.name,
         "key": source.key,

@@ -24,9 +24,9 @@ impl Transfer for Copied {
         let DeviceChannels { device, work, run, counts, pieces_of, pieces, free_sinograms, computed, free_slices } =
             channels;
         let (slices_back, free_slices) = free_slices;
-        let Engine { session, kernels, inputs, outputs, shape, rows, sinograms, .. } = engine;
+        let Engine { session, kernels, inputs, outputs, shape, feed, sinograms, .. } = engine;
         let (session, shape) = (&*session, *shape);
-        let in_bytes = rows.as_ref().map_or(4 * pieces_of.read * shape.in_slice, DeviceFeed::most_bytes);
+        let in_bytes = feed.as_ref().map_or(4 * pieces_of.read * shape.in_slice, DeviceFeed::most_bytes);
         let (encoded, finished) = (kernels.encoded_bytes(), kernels.finishes());
         let out_bytes = encoded.unwrap_or(4 * shape.out_slice);
         let (sinograms_done, free_buffers) = unbounded();
@@ -39,7 +39,7 @@ impl Transfer for Copied {
                 let _ = free_sinograms.send(session.host_memory(in_bytes.div_ceil(4))?);
             }
             let scan = run.source.rows();
-            let rows = Rows { session, shape, device: rows.as_mut(), run, scan, counts };
+            let rows = Rows { session, shape, device: feed.as_mut(), run, scan, counts };
             rows.upload(pieces, free_buffers, free_sinograms, out)
         };
         let download = move |chunks, delivery: &Delivery| {

@@ -6,12 +6,13 @@ use crate::engine::chunks::{ChunkKernels, DevicePass, SliceBuffers};
 use crate::engine::run::Run;
 use crate::engine::seconds::DeviceSeconds;
 use crate::engine::sinograms::{ReadySinograms, SinogramStage};
-use crate::engine::threads::{joined, threads};
+use crate::engine::threads::threads;
 use crate::engine::work::Work;
 use crate::error::{Error, Result};
 use crate::fault;
 use crate::least_squares::RowScale;
 use crate::report::Stage;
+use crate::threads::joined;
 use crossbeam_channel::{Receiver, Sender, unbounded};
 use opencl3::memory::Buffer;
 use std::thread::scope;
@@ -127,7 +128,7 @@ fn compute(
         }
         let Some(mut slices) = buffers.free_slices()? else { break };
         let start = Instant::now();
-        let pass = DevicePass { step: 0, rows: sinograms, slices: &slices.values, count: chunk.len(), scales: &scales };
+        let pass = DevicePass { part: 0, rows: sinograms, slices: &slices.values, count: chunk.len(), scales: &scales };
         let filtered = |sinograms| {
             buffers.sinograms_done(sinograms)?;
             work.ready(device);

@@ -316,7 +316,7 @@ fn frames_are_read_as_a_whole_where_all_rows_fit() {
         .unwrap();
         assert!(sum(&plan.device_bytes) <= job.execution.device_memory.unwrap());
         assert!(plan.kept_blocks().is_none_or(|shape| shape.blocks == RowBlocks::all(1000) && !shape.on_host()));
-        (plan.kept_blocks().is_some(), plan.spec.slices, plan.sets)
+        (plan.kept_blocks().is_some(), plan.spec.slices, plan.chunks_held)
     };
     assert_eq!(planned("8GiB", None, true, 1), (true, 64, 2));
     assert_eq!(planned("8GiB", None, false, 1), (false, 64, 2));

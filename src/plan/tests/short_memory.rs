@@ -19,7 +19,7 @@ fn the_host_keeps_blocks_rather_than_that_passes_are_smaller() {
         scan.samples = SampleShape { height: 1000, halo: 4, blocks, correctable: true, ..scan.samples };
         let plan = planned(&job, &scan, &choice, &facts, 64 << 30, nothing(&known())).unwrap();
         assert!(sum(&plan.device_bytes) <= job.execution.device_memory.unwrap());
-        (plan.kept_blocks().unwrap().on_host(), plan.spec.slices, plan.sets)
+        (plan.kept_blocks().unwrap().on_host(), plan.spec.slices, plan.chunks_held)
     };
     assert_eq!(planned("8GiB"), (false, 64, 2));
     assert_eq!(planned("1GiB"), (true, 32, 2));
@@ -83,7 +83,7 @@ fn short_memory_holds_large_passes_with_every_step() {
     let (none, every) = (tilt_and_phase(false, false), tilt_and_phase(true, true));
     let of = |plan: Plan| {
         let samples = plan.device_bytes.iter().find(|bytes| bytes.what == "samples and fields").unwrap();
-        (plan.spec.slices, plan.sets, plan.ahead, plan.stripes_at_once, samples.bytes >> 20)
+        (plan.spec.slices, plan.chunks_held, plan.sinograms_ahead, plan.stripes_at_once, samples.bytes >> 20)
     };
     // one pass is enough where slices are copied while stripes of the next are removed
     assert_eq!(of(of_h200("2G", false, none, all_stripes)), (32, 1, 0, 32, 288));
@@ -100,16 +100,16 @@ fn short_memory_holds_large_passes_with_every_step() {
 /// A block that the device keeps is copied as a whole, so that the next one can take its place.
 #[test]
 fn sinograms_of_a_block_are_ahead() {
-    let ahead = |memory: &str, images| {
+    let sinograms_ahead = |memory: &str, images| {
         let plan = of_h200(memory, false, images, all_stripes);
         let sinograms = plan.device_bytes.iter().find(|bytes| bytes.what == "sinograms").unwrap();
-        assert_eq!(sinograms.bytes, ((plan.sets + plan.ahead) * plan.chunk * 4 * 2048 * 2048) as u64);
-        (plan.kept_blocks().map(|shape| shape.on_host()), plan.sets, plan.ahead)
+        assert_eq!(sinograms.bytes, ((plan.chunks_held + plan.sinograms_ahead) * plan.chunk * 4 * 2048 * 2048) as u64);
+        (plan.kept_blocks().map(|shape| shape.on_host()), plan.chunks_held, plan.sinograms_ahead)
     };
-    assert_eq!(ahead("100G", tilt_and_phase(true, true)), (Some(false), 2, 6));
-    assert_eq!(ahead("15G", tilt_and_phase(true, true)), (Some(false), 2, 3));
-    assert_eq!(ahead("2G", tilt_and_phase(true, true)), (Some(true), 1, 0));
-    assert_eq!(ahead("100G", tilt_and_phase(false, false)), (None, 2, 0));
+    assert_eq!(sinograms_ahead("100G", tilt_and_phase(true, true)), (Some(false), 2, 6));
+    assert_eq!(sinograms_ahead("15G", tilt_and_phase(true, true)), (Some(false), 2, 3));
+    assert_eq!(sinograms_ahead("2G", tilt_and_phase(true, true)), (Some(true), 1, 0));
+    assert_eq!(sinograms_ahead("100G", tilt_and_phase(false, false)), (None, 2, 0));
 }
 
 /// Where lines of images do not fit into a work-group, a library transforms them on the device, which takes as much memory
@@ -142,7 +142,7 @@ fn short_memory_does_not_change_the_kernel() {
     };
     let of = |memory: &str| {
         let plan = of_h200(memory, true, tilt_and_phase(true, true), precise);
-        (plan.spec.parameters.algorithm(), plan.spec.slices, plan.sets, plan.stripes_at_once)
+        (plan.spec.parameters.algorithm(), plan.spec.slices, plan.chunks_held, plan.stripes_at_once)
     };
     assert_eq!(of("100G"), (Algorithm::Tensor, 32, 2, 32));
     assert_eq!(of("2G"), (Algorithm::Tensor, 32, 1, 4));
