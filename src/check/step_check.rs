@@ -39,7 +39,7 @@ impl TestShape {
 }
 
 /// The test of a step: the error of its result on a device.
-type Test = Box<dyn Fn(&Session, TestShape) -> Result<f64>>;
+type StepTest = Box<dyn Fn(&Session, TestShape) -> Result<f64>>;
 
 /// The largest error of a device that does the step correctly, relative to the range of values, and why so much is allowed.
 type StepMargin = (f64, &'static str);
@@ -55,7 +55,7 @@ pub struct StepCheck {
     backend: fn(StepBackends) -> StepBackend,
     margin: StepMargin,
     lacks: fn(&DeviceFacts) -> Option<&'static str>,
-    test: Test,
+    test: StepTest,
 }
 
 impl fmt::Debug for StepCheck {

@@ -157,7 +157,7 @@ impl<'a> PageDevice<'a> {
                 }
                 false => {
                     let (projections, size) = (batch.projections.len(), [scan.stack.width(), scan.height()]);
-                    let copied = CopiedProjections::start(session, &mut feed.values, projections, size, values);
+                    let copied = CopiedProjections::start(session, &feed.values, projections, size, values);
                     copied.map(CorrectedBatch::Projections)
                 }
             }?;
