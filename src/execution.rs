@@ -16,7 +16,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 messages! {
-    /// What is wrong with a flag about files.
+    /// Errors of a flag about files.
     enum ExecutionError: Usage {
         NoOutput { forms: &'static str } => "--output: missing, expected: {forms}",
         FileOfSeveralJobs { output: String } =>

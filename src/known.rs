@@ -13,7 +13,7 @@ const TEXT: &str = include_str!("../configs/known-failures.toml");
 const SCHEMA: u32 = 1;
 
 messages! {
-    /// What is illegal in a file of known failures.
+    /// Illegal values of a file of known failures.
     enum KnownFailuresError: Usage {
         Schema { schema: u32 } =>
             "schema is {schema}, this version reads schema {SCHEMA}"; "use the file of this version",

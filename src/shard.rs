@@ -6,7 +6,7 @@ use std::fmt;
 use std::ops::Range;
 
 messages! {
-    /// What is wrong with `--shard`.
+    /// Errors of `--shard`.
     enum ShardError: Usage {
         Missing { index: usize, count: usize } =>
             "--shard: {index}/{count} does not exist";

@@ -1,4 +1,4 @@
-//! What becomes of the results of threads.
+//! Results of threads.
 
 use crate::error::{Error, Result};
 use std::thread::ScopedJoinHandle;

@@ -10,7 +10,7 @@ use serde::Serialize;
 use crate::error::{Result, messages};
 
 messages! {
-    /// What is wrong with images that are compared.
+    /// Errors of images that are compared.
     enum ComparedImageError: Input {
         OtherSize { pixels: usize, width: usize, height: usize } =>
             "an image of {pixels} pixels where {width} x {height} were expected"; "compare images of one size",

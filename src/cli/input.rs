@@ -10,7 +10,7 @@ use std::ops::Not;
 use std::path::Path;
 
 messages! {
-    /// What is wrong with a scan that is given without a flag.
+    /// Errors of a scan that is given without a flag.
     pub(super) enum ScanArgError: Usage {
         Stack { scan: String } =>
             "`{scan}` may contain sinograms or projections"; "give --sinograms '{scan}' or --projections '{scan}'",

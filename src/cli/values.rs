@@ -18,7 +18,7 @@ where
 }
 
 messages! {
-    /// What is wrong with a number of slices per pass.
+    /// Errors of a number of slices per pass.
     pub(super) enum SliceModeError: Usage {
         Unknown => "it is not one of {SLICE_MODES:?}",
     }

@@ -109,7 +109,7 @@ messages! {
 }
 
 messages! {
-    /// What the page about a run lacks.
+    /// Parts that the page about a run lacks.
     pub(super) enum ReportWarning: Warning {
         MissingSlices { count: usize, first: usize } =>
             "{count} slices are missing, the first is {first}"; "run again with --resume",

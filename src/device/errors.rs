@@ -14,7 +14,7 @@ pub const PACKAGES: &str =
 then check with: fbp devices";
 
 messages! {
-    /// What is wrong with `--device`.
+    /// Errors of `--device`.
     pub(super) enum DeviceChoiceError: Usage {
         Empty => "--device: empty"; "give an index (0), platform:device (0:1), gpu, cpu or part of a name",
         NoParts { item: String } => "--device: {item}: 0 parts"; "give 1 or more",
@@ -41,7 +41,7 @@ messages! {
 }
 
 messages! {
-    /// What a driver refuses, or a device cannot do.
+    /// Errors of drivers and devices.
     pub(super) enum DriverError: Device {
         Failed { device: String, what: String, error: String, code: i32 } =>
             "{device}: {what}: {error} (OpenCL error {code})";

@@ -1,4 +1,4 @@
-//! What an engine is made from.
+//! The parts that an engine is made from.
 
 use crate::geometry::{Cut, Geometry};
 use crate::host_filter::RowForm;
@@ -9,7 +9,7 @@ use crate::recipe::{Recipe, RowFilterRecipe};
 use crate::spectrum::{Filter, Padding, scaled_spectrum};
 use std::borrow::Cow;
 
-/// What can be different for each slice of a pass.
+/// The part of the filter that can differ from slice to slice of a pass.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct SliceForm {
     pub filter: RowFilterRecipe,

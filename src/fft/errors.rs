@@ -4,7 +4,7 @@ use crate::device::PACKAGES;
 use crate::error::messages;
 
 messages! {
-    /// What clFFT refuses.
+    /// Errors of clFFT.
     pub(super) enum ClFftError: Device {
         NotLoadable { reason: String } =>
             "clFFT cannot be loaded: {reason}"; "install an OpenCL driver and loader:\n{PACKAGES}",
@@ -22,7 +22,7 @@ messages! {
 }
 
 messages! {
-    /// What a device transforms or filters incorrectly.
+    /// Transforms and filters that a device computes incorrectly.
     pub(super) enum WrongFilterError: Device {
         Transform { device: String, length: usize } =>
             "{device}: wrong values for transformed rows of {length}";

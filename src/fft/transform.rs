@@ -7,8 +7,8 @@ use opencl3::memory::Buffer;
 
 /// A plan for in-place, unscaled complex transforms of all rows of a buffer.
 pub trait RowTransform: Send {
-    /// To frequencies.
+    /// Transforms values to frequencies.
     fn forward(&mut self, session: &Session, rows: &mut Buffer<[f32; 2]>) -> Result<Event>;
-    /// Back to values; a round trip multiplies by the row's length.
+    /// Transforms frequencies to values; a round trip multiplies by the row's length.
     fn backward(&mut self, session: &Session, rows: &mut Buffer<[f32; 2]>) -> Result<Event>;
 }

@@ -129,10 +129,10 @@ pub trait Family: Debug {
     /// Turns off features that need inline assembly or a matrix unit if the device does not support them.
     fn adapt(&mut self, _assembly: bool, _matrix: &Matrix) {}
 
-    /// Cost of an update.
+    /// Returns the cost of an update.
     fn load(&self, form: &KernelForm) -> Load;
 
-    /// Bytes of local memory that a work-group has, as the files in `cl/` declare it.
+    /// Returns the bytes of local memory that a work-group has, as the files in `cl/` declare it.
     fn local_memory(&self, _form: &KernelForm) -> u64 {
         0
     }
@@ -143,7 +143,7 @@ pub trait Family: Debug {
     }
 }
 
-/// `Err` with the error, unless the rule holds.
+/// Returns the error, unless the rule holds.
 pub(super) fn rule(holds: bool, error: KernelRuleError) -> Result<(), KernelRuleError> {
     if holds { Ok(()) } else { Err(error) }
 }

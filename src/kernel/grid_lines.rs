@@ -25,7 +25,7 @@ pub enum GridLines {
 }
 
 impl GridLines {
-    /// For a grid of these lengths; `None` where lines do not fit the device's local memory, if they are to be there.
+    /// Returns how lines of a grid of these lengths are transformed; `None` where lines do not fit the device's local memory, if they are to be there.
     pub fn new(facts: &DeviceFacts, gridding: &Gridding, lengths: [usize; 2]) -> Option<GridLines> {
         if gridding.items == GridItems::Tiles {
             return Some(GridLines::Cached { lengths });

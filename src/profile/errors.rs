@@ -4,7 +4,7 @@ use crate::error::{BoxedError, messages};
 use crate::kernel::{Algorithm, Interpolation, KernelRuleError, Mode, SLICE_MODES};
 
 messages! {
-    /// What is illegal in a profile.
+    /// Illegal values of a profile.
     pub(super) enum ProfileCheckError: Usage {
         Schema { schema: u32, read: u32 } =>
             "schema is {schema}, this version reads schema {read}";

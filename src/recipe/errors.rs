@@ -5,7 +5,7 @@ use crate::kernel::Interpolation;
 use crate::sink::Dtype;
 
 messages! {
-    /// What is wrong with the value of a flag about the computation.
+    /// Errors of the value of a flag about the computation.
     pub(super) enum RecipeError: Usage {
         NoInput => "--sinograms, --projections, --hdf5 or --raw: missing"; "give one of them",
         BinningOutside { binning: usize, most: usize } => "--binning: {binning} is not a number of bins, 1 to {most}",
@@ -52,7 +52,7 @@ messages! {
 }
 
 messages! {
-    /// What is wrong with flags about the parts of a scan.
+    /// Errors of flags about the parts of a scan.
     pub(super) enum StitchingError: Usage {
         Distance { flag: &'static str, text: String } =>
             "{flag}: `{text}` is not a distance of parts";
@@ -83,7 +83,7 @@ messages! {
 }
 
 messages! {
-    /// What is wrong with a range of slices or projections.
+    /// Errors of a range of slices or projections.
     pub(super) enum SpanError: Usage {
         Malformed { flag: String, text: String } =>
             "{flag}: `{text}` is not a range"; "write A..B (without B), A..=B, A..B:STEP or one number",
@@ -102,7 +102,7 @@ messages! {
 }
 
 messages! {
-    /// What is wrong with a run file, or with flags that are to become one.
+    /// Errors of a run file, or with flags that are to become one.
     pub(super) enum RunFileError: Usage {
         Malformed { path: String, error: String } => "--config {path}: {error}"; "correct the run file",
         MisspeltKey { path: String, key: String, nearest: String } =>
@@ -128,7 +128,7 @@ messages! {
 }
 
 messages! {
-    /// What is wrong with the flags of `--method`.
+    /// Errors of the flags of `--method`.
     pub(super) enum SolverFlagError: Usage {
         Unused { flag: &'static str, method: String, by: &'static str } =>
             "{flag}: --method {method} does not use it"; "leave it out, or give --method {by}",

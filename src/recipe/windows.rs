@@ -8,7 +8,7 @@ use std::fmt;
 use std::str::FromStr;
 
 messages! {
-    /// What is wrong with the flags for windows.
+    /// Errors of the flags for windows.
     enum DivisionError: Usage {
         NotALength { text: String } =>
             "`{text}` is neither a number of degrees above 0 nor a number of projections";

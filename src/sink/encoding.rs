@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use strum::{Display, EnumString, IntoStaticStr, VariantArray};
 
 messages! {
-    /// What is wrong with the values that integers stand for.
+    /// Errors of the values that integers stand for.
     enum SampleRangeError: Usage {
         Unordered { low: f32, high: f32 } => "--range {low},{high}: expected two finite numbers, the smaller one first",
         Missing =>

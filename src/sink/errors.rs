@@ -1,11 +1,11 @@
-//! What can be wrong with an output of slices.
+//! Errors of an output of slices.
 
 use super::compression::Compression;
 use crate::error::messages;
 use std::io;
 
 messages! {
-    /// What is wrong with `--output` or `--compression`.
+    /// Errors of `--output` or `--compression`.
     pub enum OutputSpecError: Usage {
         Empty { forms: &'static str } => "--output is empty, expected: {forms}",
         Placeholder { spec: String } =>

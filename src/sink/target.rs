@@ -17,7 +17,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 messages! {
-    /// What remains of a run that was stopped by a signal.
+    /// The end of a run that was stopped by a signal.
     enum StoppedOutputError: Interrupted {
         SlicesStay =>
             "interrupted: every slice written is complete"; "run again with --resume to reconstruct the others",

@@ -1,4 +1,4 @@
-//! What a device needs to search the slices of a scan.
+//! Kernels and buffers that a device needs to search the slices of a scan.
 
 use crate::device::{GridForm, SinogramStore, sinogram_bytes};
 use crate::facts::DeviceFacts;
@@ -24,7 +24,7 @@ pub struct SolverForm {
 /// The kernels for one resolution.
 #[derive(Clone, Debug)]
 pub(super) struct LevelKernels {
-    /// Of the whole grid.
+    /// Geometry of the whole grid.
     pub geometry: Geometry,
     pub spec: KernelSpec,
     pub rows: RowFilter,

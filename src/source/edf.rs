@@ -16,7 +16,7 @@ use std::os::unix::fs::FileExt;
 use std::path::Path;
 
 messages! {
-    /// What is wrong with EDF files.
+    /// Errors of EDF files.
     enum EdfError: Input {
         OddFrame { flag: String, file: String, form: EdfForm, usual: EdfForm } =>
             "{flag}: {file} is {form}, the first frame is {usual}"; "select the files that belong together with a glob",

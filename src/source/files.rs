@@ -10,7 +10,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 messages! {
-    /// What is wrong with a file of the input, whatever its format.
+    /// Errors of a file of the input, whatever its format.
     pub(super) enum InputFileError: Input {
         Unreadable { error: io::Error } => "cannot be read: {error}"; "check the path and the permissions",
         BecameShorter => "became shorter while it was read"; "run again when nothing writes to it",

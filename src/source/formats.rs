@@ -8,7 +8,7 @@ use crate::memory;
 use std::path::Path;
 
 messages! {
-    /// What is wrong with `--order-by`.
+    /// Errors of `--order-by`.
     enum OrderByError: Usage {
         OtherFormat { flag: String, spec: String, format: &'static str } =>
             "--order-by: is about the names of TIFF, EDF and .xrm files, but {flag} {spec} is {format}";

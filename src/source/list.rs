@@ -9,7 +9,7 @@ use std::io;
 use std::path::{Path, PathBuf, absolute};
 
 messages! {
-    /// What is wrong with a text file that lists files.
+    /// Errors of a text file that lists files.
     enum FileListError: Input {
         NotAPath { line: String } => "has the line `{line}`, which is no path"; "write one path a line",
         NamedTwice { path: String } => "names {path} twice"; "name every file once",

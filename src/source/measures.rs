@@ -1,4 +1,4 @@
-//! What the input says of the acquisition.
+//! Parameters of the acquisition that the input states.
 
 /// Parameters of the acquisition that a file contains.
 #[derive(Clone, Debug, Default, PartialEq)]

@@ -15,7 +15,7 @@ use std::sync::Arc;
 pub const ARRAY: &str = "array";
 
 messages! {
-    /// What is wrong with an array.
+    /// Errors of an array.
     enum ArrayInputError: Input {
         ArrayShape { flag: String, frames: usize, height: usize, width: usize } =>
             "{flag}: the array has the shape {frames} x {height} x {width}, not 1 to {MAX_SIDE} a side, {MAX_PIXELS} \

@@ -18,7 +18,7 @@ const MAX_HEADER: u64 = 1 << 16;
 pub(super) const MAX_FRAMES: usize = 1 << 20;
 
 messages! {
-    /// What is wrong with a NumPy file of frames.
+    /// Errors of a NumPy file of frames.
     enum NpyInputError: Input {
         Truncated { frames: usize, width: usize, height: usize, sample: SampleType, needed: u64, bytes: u64 } =>
             "is truncated: {frames} frames of {width}x{height} pixels, {sample}, need {needed} bytes, the file has \

@@ -15,7 +15,7 @@ const MAX_FRAMES: u64 = 1 << 20;
 pub const RAW_FORM: &str = "FILE,WxHxN,TYPE[,OFFSET] such as scan.raw,2048x1024x1800,u16le,512";
 
 messages! {
-    /// What is wrong with a word that describes a raw volume.
+    /// Errors of a word that describes a raw volume.
     enum RawWordError: Usage {
         OtherForm { flag: String, word: String } =>
             "{flag} {word}: does not describe a raw volume"; "expected {RAW_FORM}",
@@ -32,7 +32,7 @@ messages! {
 }
 
 messages! {
-    /// What is wrong with the file of a raw volume.
+    /// Errors of the file of a raw volume.
     enum RawFileError: Input {
         TooShort { bytes: u64, frames: u64, width: u64, height: u64, sample: SampleType, offset: u64 } =>
             "has {bytes} bytes, too few for {frames} frames of {width}x{height} pixels, {sample}, from byte {offset}";

@@ -14,7 +14,7 @@ use std::path::PathBuf;
 use std::sync::OnceLock;
 
 messages! {
-    /// What is wrong with `--binning`.
+    /// Errors of `--binning`.
     enum BinningError: Usage {
         NothingLeft { by: usize, pages: usize, flag: String, width: usize, height: usize } =>
             "--binning: {by} leaves nothing of the {pages} {flag} pages of {width}x{height}"; "give a smaller number",

@@ -28,7 +28,7 @@ pub struct Stacks {
     pub currents: Option<BeamCurrents>,
     /// Log beside projections that is used.
     pub log: Option<PathBuf>,
-    /// What the input says of the acquisition, for pixels that are not binned.
+    /// Parameters of the acquisition that the input states, for pixels that are not binned.
     pub measures: ScanMeasures,
     /// Number of bytes that reading the data takes in addition to the values.
     pub held: u64,
@@ -37,7 +37,7 @@ pub struct Stacks {
     pub joined: Option<Joined>,
 }
 
-/// What is known of data that were joined from several scans.
+/// Facts about data that were joined from several scans.
 #[derive(Clone, Debug)]
 pub struct Joined {
     /// True if the parts had flat fields.

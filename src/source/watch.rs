@@ -9,7 +9,7 @@ use std::fs;
 use std::time::{Duration, Instant};
 
 messages! {
-    /// What is wrong with `--watch`.
+    /// Errors of `--watch`.
     enum WatchUsageError: Usage {
         OtherFormat { flag: String, spec: String, format: &'static str } =>
             "--watch: waits for TIFF files, but {flag} {spec} is {format}";
@@ -18,7 +18,7 @@ messages! {
 }
 
 messages! {
-    /// What is wrong with files that were awaited.
+    /// Errors of files that were awaited.
     enum WatchInputError: Input {
         Missing { flag: String, spec: String, found: usize, wanted: usize, seconds: f64 } =>
             "{flag} {spec}: {found} of {wanted} pages have arrived, and none for {seconds:.1} s";

@@ -3,7 +3,7 @@
 use crate::error::messages;
 
 messages! {
-    /// What is wrong with the flag of a step.
+    /// Errors of the flag of a step.
     pub(super) enum StepFlagError: Usage {
         OfProjections { flag: String } => "--{flag}: works on projections"; "give --projections or --hdf5",
         AirWithoutLight { flats: &'static str } =>
@@ -72,7 +72,7 @@ messages! {
 }
 
 messages! {
-    /// What is wrong with the flags of the phase filter.
+    /// Errors of the flags of the phase filter.
     pub(super) enum PhaseError: Usage {
         UnknownFilter { name: String } => "--phase: `{name}` is not one of paganin",
         WithoutPhase { flag: &'static str } => "{flag}: belongs to --phase paganin, which is missing",

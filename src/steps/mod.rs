@@ -232,7 +232,7 @@ impl BeforeMeans {
     }
 }
 
-/// What decides the preparation of steps on rows, besides the steps and their data.
+/// Conditions for which steps on rows are prepared, besides the steps and their data.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct PreparedFor {
     median: bool,

@@ -1,4 +1,4 @@
-//! What is wrong with the parts of a scan.
+//! Errors of the parts of a scan.
 
 use crate::error::messages;
 

@@ -3,7 +3,7 @@
 use crate::error::messages;
 
 messages! {
-    /// What is wrong with the method or the range of a search.
+    /// Errors of the method or the range of a search.
     pub(super) enum AxisMethodError: Usage {
         Unknown { word: String, names: String } => "`{word}` is not a method to find the axis"; "use one of {names}",
         Weighted { names: String } => "`weighted` is not a method that can be requested"; "use one of {names}",

@@ -28,7 +28,7 @@ impl Sinograms {
         Sinograms::of_rows(bins, angles, &(0..rows.len()).collect::<Vec<_>>(), rows)
     }
 
-    /// The same of rows that are not next to each other: `numbers` says which they are.
+    /// Prepares rows as [`new`](Self::new) does that are not next to each other; `numbers` are theirs.
     pub fn of_rows(bins: usize, angles: &[f64], numbers: &[usize], rows: &[&[f32]]) -> Sinograms {
         let mut order: Vec<usize> = (0..angles.len()).collect();
         order.sort_by(|&a, &b| angles[a].total_cmp(&angles[b]));

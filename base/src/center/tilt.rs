@@ -12,7 +12,7 @@ pub struct AxisTilt {
 }
 
 impl AxisTilt {
-    /// The same in another unit.
+    /// Returns the tilt in another unit, of which there are `scale` in one of this.
     pub(super) fn times(self, scale: f64) -> AxisTilt {
         let AxisTilt { slope, likely, uncertainty } = self;
         AxisTilt { slope: scale * slope, likely: scale * likely, uncertainty: scale * uncertainty }

@@ -1,4 +1,4 @@
-//! What is wrong with files that are read and written.
+//! Errors of files that are read and written.
 
 use crate::error::messages;
 
@@ -26,14 +26,14 @@ messages! {
 }
 
 messages! {
-    /// What is wrong with a path that a file is read from.
+    /// Errors of a path that a file is read from.
     pub(super) enum FileKindError: Input {
         NotRegular { kind: &'static str } => "it is {kind}, expected a regular file",
     }
 }
 
 messages! {
-    /// What is wrong with a path that a file is written to.
+    /// Errors of a path that a file is written to.
     pub(super) enum FileNameError: Output {
         NoName => "is not the name of a file"; "name a file in a directory",
     }

@@ -16,7 +16,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 messages! {
-    /// What is wrong with the name of a file beside slices.
+    /// Errors of the name of a file beside slices.
     enum OutputNameError: Usage {
         Ending { flag: String, path: String, endings: String } =>
             "{flag}: {path} must end in {endings}"; "choose such a name",

@@ -143,9 +143,9 @@ struct ComparedRows {
     row: LineRow,
     above: LineRow,
     differences: LineRow,
-    /// What the square of a difference counts.
+    /// Weight of the square of each difference.
     shares: Vec<f64>,
-    /// What a weight changes the differences by, times that.
+    /// Change of the differences with a component's weight, times these weights.
     shared: Vec<f64>,
 }
 

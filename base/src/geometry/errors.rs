@@ -3,7 +3,7 @@
 use crate::error::messages;
 
 messages! {
-    /// What is wrong with `--roi`.
+    /// Errors of `--roi`.
     pub(super) enum RoiError: Usage {
         Malformed { text: String } =>
             "--roi: `{text}` is not X,Y,W,H"; "give four whole numbers of pixels with W and H above 0",
@@ -24,7 +24,7 @@ messages! {
 }
 
 messages! {
-    /// What is wrong with a text of numbers.
+    /// Errors of a text of numbers.
     pub(super) enum NumbersError: Input {
         NotANumber { what: String, line: usize, text: String } =>
             "{what}, line {line}: `{text}` is not a finite number"; "write one number per line",

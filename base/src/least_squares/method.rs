@@ -1,4 +1,4 @@
-//! What is requested: the method, and when it stops.
+//! The requested method, and when it stops.
 
 use crate::error::messages;
 use serde::{Deserialize, Serialize};
@@ -29,7 +29,7 @@ pub enum SliceMethod {
 }
 
 messages! {
-    /// What is wrong with `--iterations`.
+    /// Errors of `--iterations`.
     pub enum IterationsError: Usage {
         Malformed { text: String } => "--iterations: `{text}` is neither auto nor a number from 1 to 100000",
     }

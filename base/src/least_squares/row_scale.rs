@@ -1,10 +1,10 @@
-//! What the search of a slice needs to know of its rows.
+//! Facts about rows that the search of a slice needs.
 
 use super::definition::energy;
 use super::noise::noise;
 use std::borrow::Cow;
 
-/// What is known of the rows of a slice.
+/// Facts about the rows of a slice.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct RowScale {
     /// Root of the mean variance of their noise, times their weights.

@@ -19,8 +19,9 @@ pub struct SplitBounds {
 /// Weights of what is split off.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct SplitWeights {
-    /// Of the gradient, and of the bounds.
+    /// Weight of the gradient.
     pub rho: f64,
+    /// Weight of the bounds.
     pub nu: f64,
 }
 

@@ -67,7 +67,7 @@ pub struct ResolvedDetail {
     pub length: Option<f64>,
 }
 
-/// What limits the resolution.
+/// Limits of the resolution.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum ResolutionVerdict {

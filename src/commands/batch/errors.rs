@@ -5,7 +5,7 @@ use crate::sink::OUTPUT_FORMS;
 use std::io;
 
 messages! {
-    /// What is wrong with the flags or the scans of a batch.
+    /// Errors of the flags or the scans of a batch.
     pub(super) enum BatchFlagError: Usage {
         NameIsPath { place: String, name: String } =>
             "{place}: `{name}` cannot be the name of a scan, as it becomes a part of --output";
@@ -42,7 +42,7 @@ messages! {
 }
 
 messages! {
-    /// What is wrong with the table of `--scans`.
+    /// Errors of the table of `--scans`.
     pub(super) enum ScanTableError: Usage {
         OtherEnding { path: String } => "--scans: {path} must end in .csv or .toml"; "choose such a name",
         Repeated { place: String, name: String, first: String } =>
@@ -92,7 +92,7 @@ messages! {
 }
 
 messages! {
-    /// What is wrong with the directory or the state of a batch.
+    /// Errors of the directory or the state of a batch.
     pub(super) enum BatchOutputError: Output {
         NoDirectory { error: io::Error } =>
             "--output: cannot make this directory: {error}"; "choose another --output",

@@ -6,7 +6,7 @@ use crate::sink::OUTPUT_FORMS;
 use std::io;
 
 messages! {
-    /// What is wrong with the flags of a run.
+    /// Errors of the flags of a run.
     pub(super) enum ReconstructFlagError: Usage {
         NoOutput => "--output: missing, expected: {OUTPUT_FORMS}",
         FewForHalves { used: usize, least: usize } =>
@@ -18,7 +18,7 @@ messages! {
 }
 
 messages! {
-    /// What is wrong with the input or the record of a run.
+    /// Errors of the input or the record of a run.
     pub(super) enum ReconstructInputError: Input {
         NoTilt =>
             "--tilt: auto compares at least three rows with a sample"; "give more --rows, or degrees",
@@ -31,7 +31,7 @@ messages! {
 }
 
 messages! {
-    /// What is wrong with a file beside the slices, which a flag names.
+    /// Errors of a file beside the slices, which a flag names.
     pub(super) enum SideFileError: Output {
         OfOutput { flag: String } => "{flag}: is a file of --output"; "choose another file",
         WrittenTwice { flag: String } => "{flag}: is also written for another flag"; "choose another file",
@@ -42,7 +42,7 @@ messages! {
 }
 
 messages! {
-    /// What is wrong with the record of a run, or who writes there.
+    /// Errors of the record of a run, or who writes there.
     pub(super) enum RunRecordError: Output {
         OtherRunWrites { first: String, key: String } =>
             "--output: run {first} is writing here, but this is run {key}, with different input, flags, device or \

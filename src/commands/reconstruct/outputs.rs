@@ -98,12 +98,12 @@ pub(super) fn input_set(job: &Job, source: &Source) -> InputSet {
     InputSet::new(inputs(job, source))
 }
 
-/// Files and directories of the input.
+/// Returns the files and directories of the input.
 pub(super) fn inputs<'a>(job: &'a Job, source: &'a Source) -> impl Iterator<Item = &'a Path> {
     job.execution.files.all().chain(source.files.iter().map(PathBuf::as_path))
 }
 
-/// The same for all names of a file, be it there or not.
+/// Returns a path that is the same for all names of a file, whether it exists or not.
 fn place(path: &Path) -> PathBuf {
     path.canonicalize().ok().unwrap_or_else(|| {
         let parent = directory(path).canonicalize().unwrap_or_else(|_| directory(path).to_owned());

@@ -116,7 +116,7 @@ impl Previews {
 }
 
 impl Overview {
-    /// Of these slices of a region; nothing if nobody asks for it.
+    /// Returns an empty overview of some slices of a region; `None` if nobody asks for it.
     pub fn new(wanted: Wanted, slices: Vec<usize>, roi: Roi, finish: &Finish) -> Option<Overview> {
         let count = slices.len();
         let counted = || Counted { histogram: Histogram::default(), moments: vec![Moments::default(); count] };

@@ -3,7 +3,7 @@
 use crate::error::{BoxedError, messages};
 
 messages! {
-    /// What is wrong with the trial slices of a sweep.
+    /// Errors of the trial slices of a sweep.
     pub(super) enum TrialSweepError: Usage {
         Malformed { text: String } =>
             "--sweep: `{text}` does not have this form"; "write A..B:S in bins, such as 1020..1028:0.5",
@@ -19,7 +19,7 @@ messages! {
 }
 
 messages! {
-    /// What is wrong with flags that trial slices vary.
+    /// Errors of flags that trial slices vary.
     pub(super) enum VaryError: Usage {
         Malformed { text: String } =>
             "--vary: `{text}` does not name a flag and its values";

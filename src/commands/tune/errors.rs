@@ -13,7 +13,7 @@ messages! {
 }
 
 messages! {
-    /// What is wrong with the file of the profile.
+    /// Errors of the file of the profile.
     pub(super) enum TunedProfileOutputError: Output {
         Unwritable { error: BoxedError } =>
             "the tuned profile cannot be written: {error}"; "choose another --output",

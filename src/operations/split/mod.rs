@@ -508,18 +508,19 @@ impl SplitImages {
             .map(drop)
     }
 
-    /// By pairs of rows.
+    /// Runs a kernel that works on pairs of rows.
     fn by_pair(&self, launch: Launch, padded: bool, count: usize) -> Result<()> {
         let lines = self.groups.lines[usize::from(padded)];
         let items = ImageGroups::items(lines.width);
         launch.run(&[items, self.side() / 2, count], Some(&[items, lines.rows, 1])).map(drop)
     }
 
+    /// Runs a kernel with a work-item for each pixel of rows of `width`.
     fn by_pixel(&self, launch: Launch, width: usize, count: usize) -> Result<()> {
         launch.run(&[width, self.side(), count], Some(&[self.groups.pixels, 1, 1])).map(drop)
     }
 
-    /// By rows, each of a work-group.
+    /// Runs a kernel with a work-group for each row.
     fn by_row(&self, launch: Launch, count: usize) -> Result<()> {
         launch.run(&[self.groups.pixels, self.side(), count], Some(&[self.groups.pixels, 1, 1])).map(drop)
     }

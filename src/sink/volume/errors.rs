@@ -1,10 +1,10 @@
-//! What can be wrong with outputs of one volume.
+//! Errors of outputs of one volume.
 
 use crate::error::{BoxedError, messages};
 use std::io;
 
 messages! {
-    /// What is wrong with an output of one volume.
+    /// Errors of an output of one volume.
     pub enum VolumeError: Output {
         Unreadable { error: String } =>
             "this unfinished output is kept, but cannot be read: {error}";

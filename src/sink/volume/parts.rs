@@ -14,7 +14,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 messages! {
-    /// What is wrong with the directories of parts.
+    /// Errors of the directories of parts.
     enum PartsError: Output {
         NotADirectory { path: String } => "{path} must be a directory, but is a file",
     }

@@ -13,7 +13,7 @@ use std::path::PathBuf;
 use std::sync::{Mutex, PoisonError};
 
 messages! {
-    /// What is wrong with the table of compressed slices.
+    /// Errors of the table of compressed slices.
     enum SliceTableError: Output {
         Damaged => "is damaged"; "run again without --resume",
         SliceLength => "a slice has an impossible length"; "run again",

@@ -1,4 +1,4 @@
-//! Whether this build reads HDF5.
+//! The check that this build reads HDF5.
 
 use crate::error::{Result, messages};
 

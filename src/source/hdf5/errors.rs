@@ -1,4 +1,4 @@
-//! What is wrong with HDF5 files and their datasets.
+//! Errors of HDF5 files and their datasets.
 
 use crate::error::{BoxedError, Result, messages};
 use std::io;

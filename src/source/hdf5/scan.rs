@@ -17,7 +17,7 @@ use hdf5_metno as hdf5;
 use std::path::Path;
 
 messages! {
-    /// What is wrong with a scan in a file.
+    /// Errors of a scan in a file.
     enum Hdf5ScanError: Input {
         InFile { path: String, error: BoxedError } => "--hdf5 {path}: {error}",
         NoAngles =>

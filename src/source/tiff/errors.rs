@@ -1,4 +1,4 @@
-//! What can be wrong with TIFF files, and with the paths that select files.
+//! Errors of TIFF files, and with the paths that select files.
 
 use crate::error::messages;
 use crate::layout::SampleType;
@@ -9,7 +9,7 @@ use std::io;
 pub(super) const MAX_STRIP: u64 = 1 << 30;
 
 messages! {
-    /// What is wrong with a glob.
+    /// Errors of a glob.
     pub enum FrameGlobError: Usage {
         Malformed { flag: String, spec: String, error: glob::PatternError } =>
             "{flag} {spec}: not a glob: {error}"; "write for example 'scan/p_*.tif'",
@@ -17,7 +17,7 @@ messages! {
 }
 
 messages! {
-    /// What is wrong with a path that selects files.
+    /// Errors of a path that selects files.
     pub enum FileSearchError: Input {
         Hdf5 => "is an HDF5 file"; "give it with --hdf5, which reads projections, fields and angles",
         NotAFile => "is neither a file nor a directory"; "expected a TIFF or a directory of TIFFs",
@@ -45,7 +45,7 @@ messages! {
 }
 
 messages! {
-    /// What prevents pages from being a stack.
+    /// Differences of pages that are no stack.
     pub enum TiffStackError: Input {
         NoPages => "contains no pages"; "name a file or directory that does",
         OddSample {
@@ -65,7 +65,7 @@ messages! {
 }
 
 messages! {
-    /// What is wrong with the pages of a TIFF file.
+    /// Errors of the pages of a TIFF file.
     pub enum TiffPageError: Input {
         InPage { page: usize, error: Box<TiffPageError> } => "page {page}: {error}",
         Unreadable { error: io::Error } => "cannot be read: {error}"; "check the disk and the permissions",

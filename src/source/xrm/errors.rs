@@ -1,4 +1,4 @@
-//! What is wrong with files of Xradia's microscopes.
+//! Errors of files of Xradia's microscopes.
 
 use crate::error::messages;
 use crate::source::SampleType;
@@ -6,7 +6,7 @@ use crate::source::frames::{MAX_PIXELS, MAX_SIDE};
 use std::io;
 
 messages! {
-    /// What is wrong with a file, or with an image in it.
+    /// Errors of a file, or with an image in it.
     pub(super) enum XrmError: Input {
         OddImages { flag: String, file: String, form: String, usual: String } =>
             "{flag}: {file} has images of {form}, the first file has {usual}";

@@ -1,4 +1,4 @@
-//! What is wrong with directories and files of Zarr.
+//! Errors of directories and files of Zarr.
 
 use crate::error::messages;
 use crate::layout::codec::DecodeError;

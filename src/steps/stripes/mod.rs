@@ -22,7 +22,7 @@ use std::fmt;
 use std::str::FromStr;
 
 messages! {
-    /// What is wrong with `--stripes`.
+    /// Errors of `--stripes`.
     enum StripesError: Usage {
         UnknownMethod { method: String, methods: String } => "--stripes: `{method}` is not one of {methods}",
         NotAParameter { method: String, text: String } =>

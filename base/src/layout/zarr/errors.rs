@@ -1,4 +1,4 @@
-//! What is wrong with metadata of Zarr, and with indexes of shards.
+//! Errors of metadata of Zarr, and with indexes of shards.
 
 use crate::error::messages;
 

@@ -1,9 +1,9 @@
-//! What can be wrong with HDF5 outputs.
+//! Errors of HDF5 outputs.
 
 use crate::error::{BoxedError, messages};
 
 messages! {
-    /// What is wrong with an HDF5 output.
+    /// Errors of an HDF5 output.
     pub enum Hdf5OutputError: Output {
         NotContiguous => "has a dataset that is not contiguous"; "choose another --output",
         NulCharacter => "a text contains a NUL character"; "remove it",
