@@ -324,13 +324,17 @@ fn changed(differences: &mut [f64], a: &[f64], b: &[f64]) {
 #[multiversion(targets("x86_64+avx2"))]
 fn sizes(differences: &[f64], shares: &mut [f64]) -> f64 {
     let mut lanes = [0.0; LANES];
-    for (differences, shares) in differences.chunks(LANES).zip(shares.chunks_mut(LANES)) {
-        for ((lane, difference), share) in lanes.iter_mut().zip(differences).zip(shares) {
-            let size = (difference * difference + ROUNDED * ROUNDED).sqrt();
-            *lane += *share * size;
-            *share /= size;
-        }
+    let add = |((lane, difference), share): ((&mut f64, &f64), &mut f64)| {
+        let size = (difference * difference + ROUNDED * ROUNDED).sqrt();
+        *lane += *share * size;
+        *share /= size;
+    };
+    // of exactly as many values, so that the sums stay in registers
+    let (mut whole, mut shares) = (differences.chunks_exact(LANES), shares.chunks_exact_mut(LANES));
+    for (differences, shares) in whole.by_ref().zip(shares.by_ref()) {
+        lanes.iter_mut().zip(differences).zip(shares).for_each(add);
     }
+    lanes.iter_mut().zip(whole.remainder()).zip(shares.into_remainder()).for_each(add);
     lanes.iter().sum()
 }
 
@@ -338,9 +342,12 @@ fn sizes(differences: &[f64], shares: &mut [f64]) -> f64 {
 #[multiversion(targets("x86_64+avx2"))]
 fn product(a: &[f64], b: &[f64]) -> f64 {
     let mut lanes = [0.0; LANES];
-    for (a, b) in a.chunks(LANES).zip(b.chunks(LANES)) {
-        lanes.iter_mut().zip(a).zip(b).for_each(|((lane, a), b)| *lane += a * b);
+    let add = |((lane, a), b): ((&mut f64, &f64), &f64)| *lane += a * b;
+    let (mut a, mut b) = (a.chunks_exact(LANES), b.chunks_exact(LANES));
+    for (a, b) in a.by_ref().zip(b.by_ref()) {
+        lanes.iter_mut().zip(a).zip(b).for_each(add);
     }
+    lanes.iter_mut().zip(a.remainder()).zip(b.remainder()).for_each(add);
     lanes.iter().sum()
 }
 
