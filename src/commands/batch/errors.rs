@@ -130,7 +130,7 @@ messages! {
 }
 
 messages! {
-    /// What is wrong beside the scans.
+    /// Errors beside those of the scans.
     pub(super) enum BatchWarning: Warning {
         /// The state or the page of the batch, which are written again after the next scan.
         NotWritten { error: Error } => "{error}"; "free some space: the other scans go on",

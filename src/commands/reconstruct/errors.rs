@@ -42,7 +42,7 @@ messages! {
 }
 
 messages! {
-    /// Errors of the record of a run, or who writes there.
+    /// Errors of the record of a run, and of runs that write there at the same time.
     pub(super) enum RunRecordError: Output {
         OtherRunWrites { first: String, key: String } =>
             "--output: run {first} is writing here, but this is run {key}, with different input, flags, device or \

@@ -4,7 +4,7 @@ use crate::error::{BoxedError, messages};
 use crate::kernel::{Interpolation, Mode};
 
 messages! {
-    /// What is wrong before a search, or with the profile that it leads to.
+    /// Errors before a search, and of the profile that it leads to.
     pub(super) enum TuneCommandError: Usage {
         NoLogDirectory =>
             "there is no directory for the log of measurements"; "set FBP_CACHE_DIR, XDG_CACHE_HOME or HOME",
